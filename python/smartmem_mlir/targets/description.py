@@ -1,0 +1,129 @@
+"""What a target is: the limits kernels must respect and the way to ask IREE for code within them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from typing_extensions import Self
+
+from smartmem_mlir.targets.documents import Document
+
+
+def _power_of_two(value: int) -> int:
+    if value & (value - 1):
+        raise ValueError(f"{value} is not a power of two")
+    return value
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+Text = Annotated[str, Field(min_length=1, max_length=500)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=80)]
+SubgroupSize = Annotated[int, Field(ge=1, le=128), AfterValidator(_power_of_two)]
+WorkgroupExtent = Annotated[int, Field(ge=1, le=65536)]
+GridExtent = Annotated[int, Field(ge=1, le=(1 << 31) - 1)]
+Flag = Annotated[str, Field(pattern=r"^--iree-[a-z0-9-]+(=[^\s]*)?$", max_length=200)]
+
+
+class CpuTarget(Document):
+    """Code for a CPU through LLVM.
+
+    Args:
+        triple: LLVM target triple, or "host".
+        cpu: LLVM CPU name, or "host" for the features of the machine that compiles.
+        features: LLVM features to add or remove, such as "+dotprod".
+    """
+
+    triple: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=80)]
+    cpu: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=40)]
+    features: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[+-][a-z0-9.-]+$", max_length=40)], ...], BeforeValidator(_as_tuple)
+    ] = ()
+
+    @model_validator(mode="after")
+    def _host_is_whole(self) -> Self:
+        if self.triple != "host" and self.cpu == "host":
+            raise ValueError("cpu 'host' needs triple 'host': the features of this machine mean nothing on another")
+        return self
+
+
+class VulkanTarget(Document):
+    """Code for a Vulkan device through SPIR-V: what kernels may use, and the limits they must stay within.
+
+    Args:
+        spirv_version: SPIR-V version that kernels may require. 1.3 is what Vulkan 1.1 guarantees.
+        capabilities: SPIR-V capabilities beyond those that follow from `compute` and `storage`.
+        extensions: SPIR-V extensions that kernels may declare.
+        compute: Scalar types of arithmetic.
+        storage: Widths of elements in buffers.
+        subgroup_operations: Subgroup operations that kernels may use; empty means that kernels must be correct for
+            every subgroup size.
+        subgroup_sizes: Sizes IREE may assume; without `subgroup_operations` they only steer workgroup shapes.
+        dot_products: Integer dot-product instructions.
+        max_workgroup_size: Largest workgroup along x, y, z.
+        max_workgroup_invocations: Largest workgroup as a product.
+        max_shared_memory_bytes: Workgroup memory.
+        max_workgroup_count: Largest grid along x, y, z.
+    """
+
+    spirv_version: Literal["1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"]
+    capabilities: Annotated[tuple[Identifier, ...], BeforeValidator(_as_tuple)] = ("Shader",)
+    extensions: Annotated[tuple[Identifier, ...], BeforeValidator(_as_tuple)] = ()
+    compute: Annotated[
+        tuple[Literal["fp64", "fp32", "fp16", "int64", "int32", "int16", "int8"], ...],
+        BeforeValidator(_as_tuple),
+        Field(min_length=1),
+    ]
+    storage: Annotated[
+        tuple[Literal["b64", "b32", "b16", "b8"], ...], BeforeValidator(_as_tuple), Field(min_length=1)
+    ]
+    subgroup_operations: Annotated[tuple[Literal["shuffle", "arithmetic"], ...], BeforeValidator(_as_tuple)] = ()
+    subgroup_sizes: Annotated[tuple[SubgroupSize, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+    dot_products: Annotated[tuple[Literal["dp4xi8toi32"], ...], BeforeValidator(_as_tuple)] = ()
+    max_workgroup_size: Annotated[
+        tuple[WorkgroupExtent, WorkgroupExtent, WorkgroupExtent], BeforeValidator(_as_tuple)
+    ]
+    max_workgroup_invocations: WorkgroupExtent
+    max_shared_memory_bytes: Annotated[int, Field(ge=1024, le=1 << 20)]
+    max_workgroup_count: Annotated[tuple[GridExtent, GridExtent, GridExtent], BeforeValidator(_as_tuple)]
+
+    @model_validator(mode="after")
+    def _sizes_are_distinct(self) -> Self:
+        if len(set(self.subgroup_sizes)) != len(self.subgroup_sizes):
+            raise ValueError("subgroup_sizes lists a size twice")
+        return self
+
+
+class TargetDescription(Document):
+    """A device or a family of devices to compile for.
+
+    Args:
+        name: Its name on the command line.
+        summary: One sentence for `smartmem doctor` and error messages.
+        backend: IREE's executable format.
+        opt_level: IREE's global optimisation level.
+        iree_flags: Further flags of iree-compile, each starting with `--iree-`.
+        cpu: For backend "llvm-cpu".
+        vulkan: For backend "vulkan-spirv".
+    """
+
+    name: Name
+    summary: Text
+    backend: Literal["llvm-cpu", "vulkan-spirv"]
+    opt_level: Literal["O0", "O1", "O2", "O3"]
+    iree_flags: Annotated[tuple[Flag, ...], BeforeValidator(_as_tuple)] = ()
+    cpu: CpuTarget | None = None
+    vulkan: VulkanTarget | None = None
+
+    @model_validator(mode="after")
+    def _section_fits_backend(self) -> Self:
+        wanted, other = ("cpu", "vulkan") if self.backend == "llvm-cpu" else ("vulkan", "cpu")
+        if getattr(self, wanted) is None:
+            raise ValueError(f"backend '{self.backend}' needs the section '{wanted}'")
+        if getattr(self, other) is not None:
+            raise ValueError(f"backend '{self.backend}' does not take the section '{other}'")
+        return self
