@@ -1,0 +1,135 @@
+"""Running iree-compile: a subprocess with a time limit whose failure leaves a reproducer, never a half-written file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from smartmem_mlir.errors import CompilerError, SmartMemError
+from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, iree_compile, package_version
+
+DEFAULT_TIMEOUT_S = 1800.0
+_POLL_S = 0.1
+_MAX_MESSAGE = 300
+_ERROR_LINE = re.compile(r"(?:^|\s)(?:fatal )?error:?\s|LLVM ERROR|Assertion .* failed|PLEASE submit a bug report")
+
+
+@dataclass(frozen=True)
+class CompilerOptions:
+    """How to run iree-compile.
+
+    Args:
+        timeout_s: Seconds after which a run is killed.
+        reproducer: Folder that a failing run leaves behind: `input.mlir`, `command.sh`, `stderr.txt`.
+        tick: Called about ten times a second while the compiler runs.
+    """
+
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    reproducer: Path = Path("smartmem-reproducer")
+    tick: Callable[[], None] = lambda: None
+
+
+def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: CompilerOptions) -> float:
+    """Compile `source` to `output`.
+
+    Args:
+        source: MLIR text.
+        output: The file to write; absent after a failure.
+        flags: Flags of iree-compile.
+        options: Time limit and where a failure leaves its reproducer.
+
+    Returns:
+        Seconds it took.
+
+    Raises:
+        CompilerError: It failed, crashed, was killed or ran into the time limit.
+        SmartMemError: The disk is full.
+    """
+    command = [str(iree_compile()), str(source), *flags, "-o", str(output)]
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as stderr:
+        try:
+            code = _run(command, stderr, options)
+        except BaseException:
+            output.unlink(missing_ok=True)
+            raise
+        if code == 0:
+            return time.monotonic() - started
+        stderr.seek(0)
+        messages = stderr.read().decode(errors="replace")
+    output.unlink(missing_ok=True)
+    if "No space left on device" in messages:
+        raise SmartMemError("no space left on the disk", hint="free some space", file=output)
+    what = _describe_failure(code, messages, source, options.timeout_s)
+    raise CompilerError(what, hint=_leave_reproducer(source, output, flags, messages, options.reproducer))
+
+
+def _run(command: Sequence[str], stderr: IO[bytes], options: CompilerOptions) -> int | None:
+    """Exit code, negative for a signal; None for a time-out. No process outlives the call."""
+    deadline = time.monotonic() + options.timeout_s
+    # A session of its own, so that the linker that iree-compile may start dies with it.
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
+    )
+    try:
+        while time.monotonic() < deadline:
+            try:
+                return process.wait(timeout=_POLL_S)
+            except subprocess.TimeoutExpired:
+                options.tick()
+        return None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _describe_failure(code: int | None, messages: str, source: Path, timeout_s: float) -> str:
+    detail = _first_error(messages, source)
+    if code is None:
+        return f"iree-compile took longer than {timeout_s:g} s and was stopped"
+    if code == -signal.SIGKILL:
+        return "iree-compile was killed, most likely for lack of memory"
+    if code < 0:
+        name = signal.Signals(-code).name
+        return f"iree-compile crashed with {name}" + (f": {detail}" if detail else "")
+    return f"iree-compile failed: {detail or f'exit code {code}'}"
+
+
+def _first_error(messages: str, source: Path) -> str:
+    """The first line that reports an error, without the folder of our temporary files."""
+    for line in messages.splitlines():
+        if _ERROR_LINE.search(line):
+            text = " ".join(line.replace(f"{source.parent}{os.sep}", "").split())
+            return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}..."
+    return ""
+
+
+def _leave_reproducer(source: Path, output: Path, flags: Sequence[str], messages: str, folder: Path) -> str:
+    """Write the reproducer; the hint that says where it is."""
+    arguments = shlex.join(["input.mlir", *flags, "-o", output.name])
+    version = package_version(COMPILER_PACKAGE)
+    script = (
+        "#!/bin/sh\n"
+        f"# Reproduces a failure of {COMPILER_PACKAGE} {version}. Weights are parameters: none are needed to compile.\n"
+        'cd "$(dirname "$0")" || exit\n'
+        f'exec "${{IREE_COMPILE:-iree-compile}}" {arguments}\n'
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "input.mlir").write_bytes(source.read_bytes())
+        (folder / "command.sh").write_text(script)
+        (folder / "command.sh").chmod(0o755)
+        (folder / "stderr.txt").write_text(messages)
+    except OSError as error:
+        return f"no reproducer could be written to {folder}: {error.strerror}"
+    return f"reproduce it with {folder / 'command.sh'}"

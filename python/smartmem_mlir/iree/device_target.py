@@ -1,0 +1,71 @@
+"""A target description in IREE's own words: flags of iree-compile and the device attribute on the module."""
+
+from __future__ import annotations
+
+from smartmem_mlir.targets import CpuTarget, TargetDescription, VulkanTarget
+
+
+def compile_flags(target: TargetDescription, opt_level: str | None = None) -> list[str]:
+    """The flags that select a target.
+
+    A Vulkan target needs none of its own: its limits travel in the module as :func:`device_targets_attr`, because the
+    flag `--iree-vulkan-target` knows fixed products only.
+
+    Args:
+        target: The target.
+        opt_level: Overrides the target's optimisation level.
+    """
+    flags = [f"--iree-opt-level={opt_level or target.opt_level}", *target.iree_flags]
+    if target.cpu is not None:
+        flags += _cpu_flags(target.cpu)
+    return flags
+
+
+def device_targets_attr(target: TargetDescription) -> str | None:
+    """The value of the module attribute `hal.device.targets`, or None where flags say everything."""
+    if target.vulkan is None:
+        return None
+    executable = (
+        '#hal.executable.target<"vulkan-spirv", "vulkan-spirv-fb", '
+        f"{{iree_codegen.target_info = {_gpu_target_attr(target.vulkan)}}}>"
+    )
+    return f'[#hal.device.target<"vulkan", [{executable}]> : !hal.device]'
+
+
+def _cpu_flags(cpu: CpuTarget) -> list[str]:
+    flags = [
+        "--iree-hal-target-device=local",
+        "--iree-hal-local-target-device-backends=llvm-cpu",
+        f"--iree-llvmcpu-target-cpu={cpu.cpu}",
+    ]
+    if cpu.triple != "host":
+        flags.append(f"--iree-llvmcpu-target-triple={cpu.triple}")
+    if cpu.features:
+        flags.append(f"--iree-llvmcpu-target-cpu-features={','.join(cpu.features)}")
+    return flags
+
+
+def _gpu_target_attr(vulkan: VulkanTarget) -> str:
+    features = ",".join(
+        [
+            f"spirv:v{vulkan.spirv_version}",
+            *(f"cap:{capability}" for capability in vulkan.capabilities),
+            *(f"ext:{extension}" for extension in vulkan.extensions),
+        ]
+    )
+    fields = [
+        f"compute = {'|'.join(vulkan.compute)}",
+        f"storage = {'|'.join(vulkan.storage)}",
+        f"subgroup = {'|'.join(vulkan.subgroup_operations) or 'none'}",
+        *([f"dot = {'|'.join(vulkan.dot_products)}"] if vulkan.dot_products else []),
+        f"subgroup_size_choices = {_list_text(vulkan.subgroup_sizes)}",
+        f"max_workgroup_sizes = {_list_text(vulkan.max_workgroup_size)}",
+        f"max_thread_count_per_workgroup = {vulkan.max_workgroup_invocations}",
+        f"max_workgroup_memory_bytes = {vulkan.max_shared_memory_bytes}",
+        f"max_workgroup_counts = {_list_text(vulkan.max_workgroup_count)}",
+    ]
+    return f'#iree_gpu.target<arch = "", features = "{features}", wgp = <{", ".join(fields)}>>'
+
+
+def _list_text(values: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, values))}]"

@@ -1,0 +1,162 @@
+"""Reading IREE's flow IR: which kernels one inference launches, and which run once when the module is loaded.
+
+The text is IREE's generic form, parsed by MLIR 22 with IREE's own dialects unregistered. The Python bindings do not
+show the properties of unregistered operations, so the few symbol names that are needed are read from their one-line
+print.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlir import ir
+
+from smartmem_mlir.errors import CompilerError
+from smartmem_mlir.iree.flow.movement import body_kind
+from smartmem_mlir.iree.flow.summary import Copy, FlowSummary, Kernel
+from smartmem_mlir.iree.flow.traffic import body_traffic, tensor_bytes
+
+_SYMBOL = r'@("(?:[^"\\]|\\.)*"|[\w$.-]+)'
+_ENTRY_POINT = re.compile(rf"entry_points = \[{_SYMBOL}::{_SYMBOL}")
+_SYM_NAME = re.compile(r'\bsym_name = ("(?:[^"\\]|\\.)*")')
+_FUNCTION_REF = re.compile(rf"\bfunction_ref = {_SYMBOL}")
+
+# Operations on whole tensors outside kernels: operand or result whose size is moved, and how often (read + write).
+_COPIES = {
+    "flow.tensor.clone": 2,
+    "flow.tensor.transfer": 2,
+    "flow.tensor.slice": 2,
+    "flow.tensor.update": 2,
+    "flow.tensor.splat": 1,
+    "flow.tensor.load": 1,
+    "flow.tensor.store": 1,
+}
+
+
+@dataclass
+class _Calls:
+    """What one scope (the inference, or loading) runs."""
+
+    kernels: Counter[tuple[str, str]] = field(default_factory=Counter)
+    copies: Counter[str] = field(default_factory=Counter)
+    copied_bytes: Counter[str] = field(default_factory=Counter)
+
+
+def read_flow(path: Path) -> FlowSummary:
+    """Count the kernels, copies and bytes of a flow module.
+
+    Args:
+        path: Output of `iree-compile --compile-to=flow --mlir-print-op-generic`.
+
+    Raises:
+        CompilerError: The text is not IR that this version of MLIR reads.
+    """
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        try:
+            module = ir.Module.parseFile(str(path))
+        except ir.MLIRError as error:
+            detail = error.error_diagnostics[0].message if error.error_diagnostics else str(error)
+            raise CompilerError(f"IREE's flow IR does not parse in MLIR 22: {detail}", file=path) from error
+        return summarize(module)
+
+
+def summarize(module: ir.Module) -> FlowSummary:
+    """As :func:`read_flow`, on a module in memory."""
+    bodies: dict[tuple[str, str], ir.Operation | None] = {}
+    inference, loading = _Calls(), _Calls()
+    for op in module.body.operations:
+        name = op.operation.name
+        if name in ("flow.executable", "hal.executable", "hal.executable.source"):
+            bodies |= _executable_bodies(op.operation)
+        elif name == "util.initializer":
+            _collect_calls(op.operation, loading)
+        else:
+            _collect_calls(op.operation, inference)
+    kernels = {entry: _describe(entry, bodies.get(entry)) for entry in inference.kernels | loading.kernels}
+    return FlowSummary(
+        entries=_called(kernels, inference),
+        copies=_copies(inference),
+        load_entries=_called(kernels, loading),
+        load_copies=_copies(loading),
+    )
+
+
+def _executable_bodies(executable: ir.Operation) -> dict[tuple[str, str], ir.Operation | None]:
+    """The body of each entry point of an executable, None where there is only an object file."""
+    exports: dict[str, str] = {}
+    functions: dict[str, ir.Operation] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.endswith(".export"):
+            head = _head(op)
+            reference = _FUNCTION_REF.search(head)
+            exports[_symbol_name(head)] = _unquote(reference[1]) if reference else _symbol_name(head)
+        elif op.name == "func.func":
+            functions[ir.StringAttr(op.attributes["sym_name"]).value] = op
+        return ir.WalkResult.ADVANCE
+
+    executable.walk(visit)
+    name = _symbol_name(_head(executable))
+    return {(name, entry): functions.get(function) for entry, function in exports.items()}
+
+
+def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "flow.dispatch":
+            match = _ENTRY_POINT.search(_head(op))
+            if match is None:
+                raise CompilerError(f"a dispatch without an entry point in IREE's flow IR: {_head(op)[:200]}")
+            calls.kernels[_unquote(match[1]), _unquote(match[2])] += 1
+        elif op.name in _COPIES:
+            calls.copies[op.name] += 1
+            calls.copied_bytes[op.name] += _copied_bytes(op)
+        return ir.WalkResult.ADVANCE
+
+    scope.walk(visit)
+
+
+def _copied_bytes(op: ir.Operation) -> int:
+    # An update moves the slice that it writes: the last tensor among its operands.
+    moved = [value.type for value in op.operands if isinstance(value.type, ir.RankedTensorType)][-1:]
+    if op.name != "flow.tensor.update":
+        moved = [value.type for value in op.results]
+    sizes = [tensor_bytes(tensor) for tensor in moved if isinstance(tensor, ir.RankedTensorType)]
+    return _COPIES[op.name] * sum(size or 0 for size in sizes)
+
+
+def _describe(entry: tuple[str, str], body: ir.Operation | None) -> Kernel:
+    if body is None:
+        return Kernel(name=entry[1], kind="extern", calls=0, read_bytes=None, written_bytes=None)
+    read, written = body_traffic(body)
+    return Kernel(name=entry[1], kind=body_kind(body), calls=0, read_bytes=read, written_bytes=written)
+
+
+def _called(kernels: dict[tuple[str, str], Kernel], calls: _Calls) -> tuple[Kernel, ...]:
+    return tuple(kernels[entry].model_copy(update={"calls": count}) for entry, count in calls.kernels.items())
+
+
+def _copies(calls: _Calls) -> tuple[Copy, ...]:
+    return tuple(
+        Copy(operation=operation, count=count, bytes=calls.copied_bytes[operation])
+        for operation, count in sorted(calls.copies.items())
+    )
+
+
+def _head(op: ir.Operation) -> str:
+    """The first line of an operation's print: its name, operands and properties."""
+    return str(op.get_asm(skip_regions=True, print_generic_op_form=True, use_local_scope=True))
+
+
+def _symbol_name(head: str) -> str:
+    match = _SYM_NAME.search(head)
+    if match is None:
+        raise CompilerError(f"an executable without a name in IREE's flow IR: {head[:200]}")
+    return _unquote(match[1])
+
+
+def _unquote(symbol: str) -> str:
+    return symbol[1:-1] if symbol.startswith('"') else symbol

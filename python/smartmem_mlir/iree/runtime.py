@@ -1,0 +1,146 @@
+"""Running a module in this process with IREE's runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import iree.runtime as rt
+import numpy as np
+import numpy.typing as npt
+
+from smartmem_mlir.errors import DeviceError, InvalidModelError
+from smartmem_mlir.iree.archive import SCOPE
+from smartmem_mlir.iree.toolchain import RUNTIME_PACKAGE, package_version
+from smartmem_mlir.signature import TensorSpec
+
+Array = npt.NDArray[np.generic]
+
+_ENTRY = "main"
+_ELEMENT_TYPES = {
+    "f64": rt.HalElementType.FLOAT_64,
+    "f32": rt.HalElementType.FLOAT_32,
+    "f16": rt.HalElementType.FLOAT_16,
+    "i64": rt.HalElementType.SINT_64,
+    "i32": rt.HalElementType.SINT_32,
+    "i16": rt.HalElementType.SINT_16,
+    "i8": rt.HalElementType.SINT_8,
+    "ui8": rt.HalElementType.UINT_8,
+    "i1": rt.HalElementType.BOOL_8,
+}
+
+
+class LoadedModule:
+    """A module on a device, its weights loaded.
+
+    Args:
+        vmfb: The module.
+        parameters: Its archive, or None for a module without weights.
+        device_uri: Device as IREE names it.
+        inputs: Arguments of `main`, in order.
+        outputs: Results of `main`, in order.
+
+    Raises:
+        DeviceError: The device cannot be opened, or the module does not load on it.
+    """
+
+    def __init__(
+        self,
+        vmfb: Path,
+        parameters: Path | None,
+        device_uri: str,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+    ) -> None:
+        self._inputs, self._outputs = tuple(inputs), tuple(outputs)
+        self._device = _open_device(device_uri)
+        instance = rt.VmInstance()
+        try:
+            modules = [rt.create_hal_module(instance, self._device)]
+            if parameters is not None:
+                index = rt.ParameterIndex()
+                index.load(str(parameters))
+                modules.append(rt.create_io_parameters_module(instance, index.create_provider(scope=SCOPE)))
+            module = rt.VmModule.mmap(instance, str(vmfb))
+            # Loading runs the initializers: kernels are created and weights are uploaded here.
+            self._context = rt.VmContext(instance, [*modules, module])
+            self._entry = module.lookup_function(_ENTRY)
+        except (RuntimeError, ValueError) as error:
+            version = package_version(RUNTIME_PACKAGE)
+            raise DeviceError(
+                f"IREE {version} cannot load the module on {device_uri}: {_first_line(error)}",
+                hint="compile it again with the installed version",
+                file=vmfb,
+            ) from error
+        if self._entry is None:
+            raise InvalidModelError(f"the module has no function '{_ENTRY}'", file=vmfb)
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference.
+
+        Args:
+            inputs: Arrays of the shapes and types of the module's inputs, in order.
+
+        Returns:
+            The outputs, in host memory.
+
+        Raises:
+            DeviceError: The device failed.
+        """
+        arguments, results = rt.VmVariantList(len(inputs)), rt.VmVariantList(len(self._outputs))
+        try:
+            for spec, values in zip(self._inputs, inputs, strict=True):
+                arguments.push_ref(self._upload(values, spec))
+            self._context.invoke(self._entry, arguments, results)
+            return [self._download(results, position, spec) for position, spec in enumerate(self._outputs)]
+        except RuntimeError as error:
+            raise DeviceError(f"the device failed: {_first_line(error)}") from error
+
+    def _upload(self, values: Array, spec: TensorSpec) -> Any:
+        # Booleans are bytes on the device.
+        host = np.ascontiguousarray(values.view(np.int8) if spec.dtype == "i1" else values).reshape(spec.shape)
+        return self._device.allocator.allocate_buffer_copy(
+            memory_type=rt.MemoryType.DEVICE_LOCAL,
+            allowed_usage=rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING,
+            device=self._device,
+            buffer=host,
+            element_type=_ELEMENT_TYPES[spec.dtype],
+        )
+
+    def _download(self, results: Any, position: int, spec: TensorSpec) -> Array:
+        view = results.get_as_object(position, rt.HalBufferView)
+        source = view.get_buffer()
+        # Always by way of a staging buffer. DeviceArray.to_host() imports NumPy's memory as the target of the copy,
+        # which Vulkan drivers on a CPU refuse unless it is aligned to a page.
+        staging = self._device.allocator.allocate_buffer(
+            memory_type=rt.MemoryType.HOST_LOCAL | rt.MemoryType.DEVICE_VISIBLE,
+            allowed_usage=rt.BufferUsage.TRANSFER_TARGET | rt.BufferUsage.MAPPING_SCOPED,
+            allocation_size=source.byte_length(),
+        )
+        semaphore = self._device.create_semaphore(0)
+        self._device.queue_copy(
+            source,
+            staging,
+            wait_semaphores=rt.HalFence.create_at(semaphore, 0),
+            signal_semaphores=rt.HalFence.create_at(semaphore, 1),
+        )
+        rt.HalFence.create_at(semaphore, 1).wait()
+        dtype = np.dtype(np.int8) if spec.dtype == "i1" else spec.numpy_dtype
+        values = np.array(staging.map().asarray(tuple(view.shape), dtype), copy=True)
+        return values.astype(np.bool_) if spec.dtype == "i1" else values
+
+
+@cache
+def _open_device(uri: str) -> Any:
+    # Kernels are compiled for descriptors; by default the driver would also set up buffer device addresses.
+    rt.flags.parse_flags("--vulkan_dispatch_abi=descriptor")
+    try:
+        return rt.get_device(uri)
+    except (RuntimeError, ValueError) as error:
+        raise DeviceError(f"cannot open the device {uri}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
