@@ -71,14 +71,10 @@ class _Graph:
 
     def norm(self, name: str, x: str, channels: int) -> str:
         scale = self.weight(f"{name}.weight", channels, fan_in=50, mean=1.0)
-        return self.op(
-            "LayerNormalization", name, x, scale, self.weight(f"{name}.bias", channels, fan_in=50), axis=-1
-        )
+        return self.op("LayerNormalization", name, x, scale, self.weight(f"{name}.bias", channels, fan_in=50), axis=-1)
 
     def gelu(self, name: str, x: str) -> str:
-        erf = self.op(
-            "Erf", f"{name}/erf", self.op("Mul", f"{name}/scaled", x, self._scalar("sqrt_half", 0.5**0.5))
-        )
+        erf = self.op("Erf", f"{name}/erf", self.op("Mul", f"{name}/scaled", x, self._scalar("sqrt_half", 0.5**0.5)))
         sigma = self.op("Add", f"{name}/add", erf, self._scalar("one", 1.0))
         return self.op("Mul", name, self.op("Mul", f"{name}/mul", x, sigma), self._scalar("half", 0.5))
 
