@@ -1,0 +1,247 @@
+"""Linalg operations as data: operands with index maps, an iteration space and a scalar body.
+
+`linalg.generic` and the named contractions are read into one form and written back as `linalg.generic`, so that a
+transform changes maps and operands without knowing how the operation was spelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+from mlir.dialects import linalg, tensor
+
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, FloorDiv, dim
+
+_NAMED_WITH_MAPS = frozenset({"linalg.matmul", "linalg.batch_matmul", "linalg.contract"})
+
+Access = tuple[Expr, ...]
+"""Coordinates of an operand over the iteration space."""
+
+
+@dataclass(frozen=True)
+class StructuredOp:
+    """A structured operation, read from the IR.
+
+    Args:
+        op: The operation.
+        inputs: Its tensor (or scalar) inputs.
+        outputs: The tensors it initialises its results with.
+        accesses: One per input, then one per output.
+        reductions: For each dimension of the iteration space, whether it is reduced.
+        extents: The iteration space.
+        body: The scalar computation; its arguments are the inputs' elements, then the outputs'.
+    """
+
+    op: ir.Operation
+    inputs: tuple[ir.Value, ...]
+    outputs: tuple[ir.Value, ...]
+    accesses: tuple[Access, ...]
+    reductions: tuple[bool, ...]
+    extents: tuple[int, ...]
+    body: ir.Block
+
+    @property
+    def input_accesses(self) -> tuple[Access, ...]:
+        """Accesses of the inputs."""
+        return self.accesses[: len(self.inputs)]
+
+    @property
+    def output_accesses(self) -> tuple[Access, ...]:
+        """Accesses of the outputs."""
+        return self.accesses[len(self.inputs) :]
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether no dimension is reduced."""
+        return not any(self.reductions)
+
+    @property
+    def is_contraction(self) -> bool:
+        """Whether products of two inputs are summed over at least one dimension: data is reused, layout matters."""
+        if self.is_elementwise or len(self.inputs) < 2:
+            return False
+        kinds = [op.operation.name for op in self.body.operations]
+        multiplies = {"arith.mulf", "arith.muli"} & set(kinds)
+        adds = {"arith.addf", "arith.addi"} & set(kinds)
+        # Each input must vary along a dimension that the other lacks, or it is a reduction of an elementwise product.
+        first, second = (set().union(*(e.dims for e in access)) for access in self.input_accesses[:2])
+        return bool(multiplies and adds and (first - second or second - first))
+
+
+def is_structured(op: ir.Operation) -> bool:
+    """Whether `read_structured` understands the operation."""
+    return op.name == "linalg.generic" or op.name in _NAMED_WITH_MAPS
+
+
+def read_structured(op: ir.Operation) -> StructuredOp | None:
+    """Reads a linalg operation on statically shaped tensors; None for any other operation."""
+    if not is_structured(op):
+        return None
+    num_inputs, num_outputs = op.attributes["operandSegmentSizes"]
+    operands = tuple(op.operands)
+    accesses = tuple(read_map(attr.value) for attr in op.attributes["indexing_maps"])
+    rank = op.attributes["indexing_maps"][0].value.n_dims
+    extents = _iteration_space(operands, accesses, rank)
+    if extents is None:
+        return None
+    if "iterator_types" in op.attributes:
+        reductions = tuple("reduction" in str(kind) for kind in op.attributes["iterator_types"])
+    else:
+        parallel = set().union(*(e.dims for access in accesses[num_inputs:] for e in access))
+        reductions = tuple(i not in parallel for i in range(rank))
+    return StructuredOp(
+        op,
+        operands[:num_inputs],
+        operands[num_inputs : num_inputs + num_outputs],
+        accesses,
+        reductions,
+        extents,
+        op.regions[0].blocks[0],
+    )
+
+
+def _iteration_space(operands: Sequence[ir.Value], accesses: Sequence[Access], rank: int) -> tuple[int, ...] | None:
+    extents: dict[int, int] = {}
+    for operand, access in zip(operands, accesses, strict=True):
+        shape = static_shape(operand.type)
+        if shape is None:
+            return None
+        for size, expr in zip(shape, access, strict=True):
+            atom = expr.single_atom
+            if isinstance(atom, Dim):
+                extents[atom.index] = size
+    if len(extents) != rank:
+        return None
+    return tuple(extents[i] for i in range(rank))
+
+
+def static_shape(type_: ir.Type) -> tuple[int, ...] | None:
+    """Shape of a tensor type, () for a scalar, None when some extent is dynamic."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return ()
+    return tuple(type_.shape) if type_.has_static_shape else None
+
+
+def read_map(affine_map: ir.AffineMap) -> Access:
+    """An affine map without symbols as expressions."""
+    return tuple(_read_expr(expr) for expr in affine_map.results)
+
+
+def _read_expr(expr: ir.AffineExpr) -> Expr:
+    if isinstance(expr, ir.AffineDimExpr):
+        return dim(expr.position)
+    if isinstance(expr, ir.AffineConstantExpr):
+        return Expr(expr.value)
+    if isinstance(expr, ir.AffineCeilDivExpr):
+        divisor = _read_expr(expr.rhs).const
+        return (_read_expr(expr.lhs) + (divisor - 1)) // divisor
+    lhs, rhs = _read_expr(expr.lhs), _read_expr(expr.rhs)
+    if isinstance(expr, ir.AffineAddExpr):
+        return lhs + rhs
+    if isinstance(expr, ir.AffineMulExpr):
+        return lhs * rhs.const if rhs.is_constant else rhs * lhs.const
+    if isinstance(expr, ir.AffineFloorDivExpr):
+        return lhs // rhs.const
+    if isinstance(expr, ir.AffineModExpr):
+        return lhs % rhs.const
+    raise ValueError(f"affine expression {expr} has symbols")
+
+
+def write_map(access: Sequence[Expr], rank: int) -> ir.AffineMap:
+    """Expressions over `rank` dimensions as an affine map."""
+    return ir.AffineMap.get(rank, 0, [_write_expr(expr) for expr in access])
+
+
+def _write_expr(expr: Expr) -> ir.AffineExpr:
+    total: ir.AffineExpr | None = None
+    for atom, coefficient in expr.terms:
+        if isinstance(atom, Dim):
+            term = ir.AffineDimExpr.get(atom.index)
+        else:
+            build = ir.AffineFloorDivExpr if isinstance(atom, FloorDiv) else ir.AffineModExpr
+            term = build.get(_write_expr(atom.arg), atom.value)
+        term = term * coefficient
+        total = term if total is None else total + term
+    if total is None:
+        return ir.AffineConstantExpr.get(expr.const)
+    return total + expr.const if expr.const else total
+
+
+def is_projection(access: Access, extents: Sequence[int]) -> bool:
+    """Whether each coordinate is a distinct dimension, or 0: what linalg tiles and fuses as an indexing map."""
+    seen = [expr.single_atom for expr in access if expr != ZERO]
+    return all(isinstance(atom, Dim) for atom in seen) and len(set(seen)) == len(seen)
+
+
+def tensor_type(shape: Sequence[int], like: ir.Type) -> ir.RankedTensorType:
+    """The tensor type of this shape with `like`'s element type and no encoding."""
+    element = like.element_type if isinstance(like, ir.RankedTensorType) else like
+    return ir.RankedTensorType.get(list(shape), element)
+
+
+def build_generic(
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    accesses: Sequence[Access],
+    reductions: Sequence[bool],
+    body: ir.Block,
+) -> linalg.GenericOp:
+    """Creates a `linalg.generic` with a copy of `body` at the current insertion point.
+
+    `linalg.index` operations are copied as they are: renumber them (`copy_body`'s result) when the space changes.
+    """
+    rank = len(reductions)
+    kinds = ", ".join(f"#linalg.iterator_type<{'reduction' if r else 'parallel'}>" for r in reductions)
+    generic = linalg.GenericOp(
+        [output.type for output in outputs],
+        list(inputs),
+        list(outputs),
+        [ir.AffineMapAttr.get(write_map(access, rank)) for access in accesses],
+        ir.Attribute.parse(f"[{kinds}]"),
+    )
+    elements = [_element_type(value.type) for value in (*inputs, *outputs)]
+    block = ir.Block.create_at_start(generic.regions[0], elements, [generic.location] * len(elements))
+    with ir.InsertionPoint(block):
+        copy_body(body, list(block.arguments))
+    return generic
+
+
+def _element_type(type_: ir.Type) -> ir.Type:
+    return type_.element_type if isinstance(type_, ir.RankedTensorType) else type_
+
+
+def copy_body(body: ir.Block, arguments: Sequence[ir.Value]) -> None:
+    """Copies the operations of `body` to the insertion point, its block arguments replaced by `arguments`."""
+    mapping: dict[ir.Value, ir.Value] = dict(zip(body.arguments, arguments, strict=True))
+    for inner in body.operations:
+        copied = inner.operation.clone()
+        for i, operand in enumerate(inner.operation.operands):
+            if operand in mapping:
+                copied.operands[i] = mapping[operand]
+        for old, new in zip(inner.operation.results, copied.results, strict=True):
+            mapping[old] = new
+
+
+def splat_init(value: ir.Value, shape: Sequence[int]) -> ir.Value | None:
+    """A tensor of another shape initialised like `value`: `tensor.empty` or a `linalg.fill` of a scalar.
+
+    Args:
+        value: The `outs` operand of a structured operation.
+        shape: Shape wanted.
+
+    Returns:
+        The new tensor, created at the insertion point, or None when `value`'s contents are not uniform.
+    """
+    owner = value.owner
+    if not isinstance(owner, ir.Operation | ir.OpView):
+        return None
+    op = owner.operation
+    type_ = tensor_type(shape, value.type)
+    if op.name == "tensor.empty":
+        return tensor.empty(list(shape), type_.element_type)
+    if op.name == "linalg.fill":
+        empty = tensor.empty(list(shape), type_.element_type)
+        return linalg.fill(op.operands[0], outs=[empty])
+    return None
