@@ -1,0 +1,15 @@
+//===- SmartMemDialect.h - the smartmem dialect -----------------*- C++ -*-===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SMARTMEM_SMARTMEMDIALECT_H
+#define SMARTMEM_SMARTMEMDIALECT_H
+
+#include "mlir/IR/Dialect.h"
+
+#include "SmartMem/SmartMemDialect.h.inc"
+
+#endif // SMARTMEM_SMARTMEMDIALECT_H

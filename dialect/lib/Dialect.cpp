@@ -1,0 +1,38 @@
+//===- Dialect.cpp - registration of attributes and operations ------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SmartMem/SmartMemAttrs.h"
+#include "SmartMem/SmartMemOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::smartmem;
+
+#include "SmartMem/SmartMemDialect.cpp.inc"
+#include "SmartMem/SmartMemEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "SmartMem/SmartMemAttrs.cpp.inc"
+
+void SmartMemDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "SmartMem/SmartMemAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "SmartMem/SmartMemOps.cpp.inc"
+      >();
+}
+
+LogicalResult SmartMemDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kOpClassAttrName && !isa<OpClassAttr>(attribute.getValue()))
+    return op->emitOpError() << "expects '" << kOpClassAttrName << "' to be an #smartmem.op_class, got "
+                             << attribute.getValue();
+  return success();
+}

@@ -1,0 +1,157 @@
+//===- PythonPass.cpp - passes written in another language ----------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PythonPass.h"
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Registration.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include <memory>
+
+using namespace mlir;
+using namespace mlir::smartmem;
+
+namespace {
+
+/// Loads dialects by name as soon as the registry meets a context. PassManager loads
+/// what a pass depends on by name too, but wants the TypeID that we do not have.
+struct LoadDialects : DialectExtensionBase {
+  explicit LoadDialects(std::shared_ptr<const PassDescription> description)
+      : DialectExtensionBase({StringRef("builtin")}), description(std::move(description)) {}
+
+  void apply(MLIRContext *context, MutableArrayRef<Dialect *>) const override {
+    for (const std::string &name : description->dependentDialects)
+      if (!context->getOrLoadDialect(name))
+        emitError(UnknownLoc::get(context)) << description->argument << " needs the dialect '" << name
+                                            << "', which is not registered";
+  }
+  std::unique_ptr<DialectExtensionBase> clone() const override {
+    return std::make_unique<LoadDialects>(description);
+  }
+
+  std::shared_ptr<const PassDescription> description;
+};
+
+class PythonPass : public Pass {
+public:
+  PythonPass(TypeID id, std::shared_ptr<const PassDescription> pass)
+      : Pass(id, getAnchor(*pass)), description(std::move(pass)) {
+    addOptions();
+  }
+  PythonPass(const PythonPass &other) : Pass(other), description(other.description) { addOptions(); }
+
+  StringRef getName() const override { return description->name; }
+  StringRef getArgument() const override { return description->argument; }
+  StringRef getDescription() const override { return description->summary; }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.addExtension(getTypeID(), std::make_unique<LoadDialects>(description));
+  }
+
+  LogicalResult initializeOptions(StringRef text,
+                                  function_ref<LogicalResult(const Twine &)> errorHandler) override {
+    auto named = [&](const Twine &message) {
+      return errorHandler(Twine(getArgument()) + ": " + StringRef(message.str()).rtrim());
+    };
+    auto withChoices = [&](const Twine &message) {
+      std::string legal;
+      for (const PassOption &option : description->options)
+        legal += (legal.empty() ? "" : ", ") + option.name;
+      return named(StringRef(message.str()).rtrim() +
+                   (legal.empty() ? Twine("; it has no options") : "; its options are " + Twine(legal)));
+    };
+    if (failed(Pass::initializeOptions(text, withChoices)))
+      return failure();
+    std::string problem = description->checkOptions(getOptionValues());
+    return problem.empty() ? success() : named(problem);
+  }
+
+protected:
+  LogicalResult initialize(MLIRContext *context) override {
+    // One interpreter lock: worker threads would wait for the thread that waits for them.
+    context->disableMultithreading();
+    return success();
+  }
+
+  bool canScheduleOn(RegisteredOperationName name) const override {
+    return !getOpName() || name.getStringRef() == *getOpName();
+  }
+
+  void runOnOperation() override {
+    PassFailure problem;
+    if (description->run(getOptionValues(), wrap(getOperation()), problem))
+      return;
+    Operation *culprit = problem.op.ptr ? unwrap(problem.op) : getOperation();
+    culprit->emitError() << problem.message;
+    signalPassFailure();
+  }
+
+  std::unique_ptr<Pass> clonePass() const override { return std::make_unique<PythonPass>(*this); }
+
+private:
+  static std::optional<StringRef> getAnchor(const PassDescription &description) {
+    return description.anchor.empty() ? std::nullopt : std::optional<StringRef>(description.anchor);
+  }
+
+  void addOptions() {
+    for (const PassOption &option : description->options) {
+      llvm::cl::desc help(option.help);
+      if (option.kind == PassOption::List) {
+        lists.push_back(std::make_unique<ListOption<std::string>>(
+            *this, option.name, help, llvm::cl::list_init<std::string>(option.defaultValue)));
+      } else if (option.kind == PassOption::Flag) {
+        flags.push_back(std::make_unique<Option<bool>>(*this, option.name, help,
+                                                       llvm::cl::init(option.defaultValue[0] == "true")));
+      } else {
+        scalars.push_back(std::make_unique<Option<std::string>>(*this, option.name, help,
+                                                                llvm::cl::init(option.defaultValue[0])));
+      }
+    }
+  }
+
+  std::vector<PassOptionValue> getOptionValues() const {
+    std::vector<PassOptionValue> values;
+    for (auto &option : scalars)
+      values.push_back({option->ArgStr.str(), {option->getValue()}});
+    for (auto &option : flags)
+      values.push_back({option->ArgStr.str(), {option->getValue() ? "true" : "false"}});
+    for (auto &option : lists)
+      values.push_back({option->ArgStr.str(), std::vector<std::string>((**option).begin(), (**option).end())});
+    return values;
+  }
+
+  std::shared_ptr<const PassDescription> description;
+  // Held by pointer: the command line library keeps their addresses.
+  std::vector<std::unique_ptr<Option<std::string>>> scalars;
+  std::vector<std::unique_ptr<Option<bool>>> flags;
+  std::vector<std::unique_ptr<ListOption<std::string>>> lists;
+};
+
+} // namespace
+
+void smartmem::registerPythonPass(PassDescription description) {
+  // Identifiers of passes live as long as the registry: the whole process.
+  static TypeIDAllocator identifiers;
+  TypeID id = identifiers.allocate();
+  auto shared = std::make_shared<const PassDescription>(std::move(description));
+  registerPass([id, shared] { return std::make_unique<PythonPass>(id, shared); });
+}
+
+bool smartmem::isPassRegistered(const std::string &argument) {
+  return PassInfo::lookup(argument) || PassPipelineInfo::lookup(argument);
+}
+
+int smartmem::runOptMain(std::vector<std::string> arguments, MlirDialectRegistry dialects) {
+  std::vector<char *> argv;
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  return asMainReturnCode(MlirOptMain(static_cast<int>(arguments.size()), argv.data(),
+                                      "smartmem-opt: mlir-opt with the smartmem dialect and passes\n",
+                                      *unwrap(dialects)));
+}
