@@ -1,0 +1,282 @@
+"""Strength reduction of quasi-affine expressions over a box.
+
+Below, `x`, `y`, `A`, `B` are expressions, the rest positive constants, `x // a` is floor division and `x % m` the
+remainder in [0, m). Each row is an identity on integers under its condition. Conditions on values are discharged by
+interval arithmetic over the box, conditions on constants by arithmetic. `test_rules.py` has ISL prove every row.
+
+| rule | identity | condition |
+|---|---|---|
+| constant | x // a = q | q*a <= x < (q+1)*a |
+| one-period | x % m = x - t*m | t*m <= x < (t+1)*m |
+| nested-floor | (A + y // b) // a = (b*A + y) // (a*b) | |
+| floor-of-mod | (y % (a*n)) // a = (y // a) % n | |
+| pull-out | (a*q + r) // a = q + r // a | |
+| reduce | (m*q + r) % m = r % m | |
+| inner-mod | (A + c*(y % n)) % m = (A + c*y) % m | m divides c*n (with A = 0, c = 1: the paper, section 3.2.1) |
+| inner-mod under a floor | (w // b) % m, w = A + c*(y % n), = ((A + c*y) // b) % m | b*m divides c*n |
+| low-part | (g*A + B) // a = (A + j) // (a/g) | j*g <= B < (j+1)*g, g divides a |
+| split-mod | (g*A + B) % m = g*((A + j) % (m/g)) + B - j*g | j*g <= B < (j+1)*g, g divides m |
+| mirror | (c - x) // a = -((x + a-1-c) // a), and (c - x) % m = m-1 - (x + m-1-c) % m | all coefficients negative |
+| join | (x//a) % m + m*((x//(a*m)) % n) = (x//a) % (m*n), and the same without `% n` | |
+| to-mod | x//a - k*(x//(a*k)) = (x//a) % k | |
+| to-floor | (x//a) % m - x//a = -m*(x//(a*m)) | |
+
+Every rule but split-mod removes an operation or shrinks a constant; split-mod isolates the digits of a mixed-radix
+number, so that `join` can put them together again, and shrinks the modulus. So rewriting ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from smartmem_mlir.index_maps.box import Box, Interval, Ranges
+from smartmem_mlir.index_maps.expr import ZERO, Atom, Dim, Expr, FloorDiv, Mod, map_atoms
+
+Digit = tuple[Expr, int, int | None]
+"""`(x, a, m)` stands for `(x // a) % m`; m None means that no remainder is taken."""
+
+
+class Simplifier:
+    """Rewrites expressions to equal ones over one box. Results are remembered for the life of the object.
+
+    Args:
+        box: The values of the dimensions. Over an empty box any two expressions agree and nothing is rewritten.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.ranges = Ranges(box)
+        self._exprs: dict[Expr, Expr] = {}
+        self._quotients: dict[tuple[bool, Expr, int], Expr] = {}
+
+    def __call__(self, expr: Expr) -> Expr:
+        """An expression with the same value as `expr` at every point of the box."""
+        if self.box.is_empty:
+            return expr
+        done = self._exprs.get(expr)
+        if done is None:
+            done = self._join_digits(map_atoms(expr, self._atom))
+            self._exprs[expr] = self._exprs[done] = done
+        return done
+
+    def equal(self, a: Expr, b: Expr) -> bool:
+        """Whether the rules show a == b over the box. Sound, not complete: `isl.prove_equal` decides."""
+        if a is b or self.box.is_empty:
+            return True
+        difference = self(a - b)
+        if not difference.is_constant:
+            difference = self(floors_form(difference))
+        return difference is ZERO
+
+    def digit(self, x: Expr, a: int, m: int | None) -> Expr:
+        """`(x // a) % m` for an `x` that is already simplified."""
+        quotient = self.floordiv(x, a)
+        return quotient if m is None else self.mod(quotient, m)
+
+    def floordiv(self, x: Expr, a: int) -> Expr:
+        """`x // a` for an `x` that is already simplified."""
+        key = (True, x, a)
+        done = self._quotients.get(key)
+        if done is None:
+            done = self._quotients[key] = x if a == 1 else self._floordiv(x, a)
+        return done
+
+    def mod(self, x: Expr, m: int) -> Expr:
+        """`x % m` for an `x` that is already simplified."""
+        key = (False, x, m)
+        done = self._quotients.get(key)
+        if done is None:
+            done = self._quotients[key] = ZERO if m == 1 else self._mod(x, m)
+        return done
+
+    def _atom(self, atom: Atom) -> Expr:
+        if isinstance(atom, Dim):
+            lo, hi = self.box.lo[atom.index], self.box.hi[atom.index]
+            return Expr(lo) if hi - lo == 1 else Expr(0, ((atom, 1),))
+        inner = self(atom.arg)
+        return self.floordiv(inner, atom.value) if isinstance(atom, FloorDiv) else self.mod(inner, atom.value)
+
+    def _floordiv(self, x: Expr, a: int) -> Expr:
+        lo, hi = self.ranges.of(x)
+        if lo // a == hi // a:  # constant
+            return Expr(lo // a)
+        y, b = _as_floor(x)
+        if b > 1:  # nested-floor
+            return self.floordiv(self(y), a * b)
+        atom = x.single_atom
+        if isinstance(atom, Mod) and atom.value % a == 0:  # floor-of-mod
+            return self.digit(atom.arg, a, atom.value // a)
+        quotient, rest = _reduce(x, a)
+        if quotient is not ZERO:  # pull-out
+            return self(quotient + self.floordiv(self(rest), a))
+        if _is_mirrored(x):
+            return -self.floordiv(self(a - 1 - x), a)
+        for g in _strides(x, a):  # low-part
+            found = self._separate(x, g)
+            if found is not None:
+                return self.floordiv(found[0], a // g)
+        return x // a
+
+    def _mod(self, x: Expr, m: int) -> Expr:
+        lo, hi = self._range_of_sum_with_floor(x)
+        if lo // m == hi // m:  # one-period
+            return x - lo // m * m
+        w, b = _as_floor(x)
+        for atom, coef in w.terms:
+            if isinstance(atom, Mod) and coef * atom.value % (b * m) == 0:  # inner-mod, also under a floor
+                return self.digit(self(w - _term(atom, coef) + atom.arg * coef), b, m)
+        rest = _reduce(x, m)[1]
+        if rest is not x:  # reduce
+            return self.mod(self(rest), m)
+        if _is_mirrored(x):
+            return m - 1 - self.mod(self(m - 1 - x), m)
+        for g in _strides(x, m):  # split-mod
+            found = self._separate(x, g)
+            if found is not None:
+                high, low = found
+                return self(self.mod(high, m // g) * g + low)
+        return x % m
+
+    def _separate(self, x: Expr, g: int) -> tuple[Expr, Expr] | None:
+        """`(A + j, B - j*g)` with x = g*A + B and j*g <= B < (j+1)*g; None if the low part does not fit."""
+        low = Expr(x.const, tuple((atom, coef) for atom, coef in x.terms if coef % g))
+        lo, hi = self.ranges.of(low)
+        j = lo // g
+        if hi // g != j:
+            return None
+        high = Expr(j, tuple((atom, coef // g) for atom, coef in x.terms if coef % g == 0))
+        return self(high), self(low - j * g)
+
+    def _range_of_sum_with_floor(self, x: Expr) -> Interval:
+        # q + r // b ranges less tightly than the (b*q + r) // b that it was pulled out of.
+        lo, hi = self.ranges.of(x)
+        y, b = _as_floor(x)
+        if b == 1:
+            return lo, hi
+        low, high = self.ranges.of(y)
+        return max(lo, low // b), min(hi, high // b)
+
+    def _join_digits(self, expr: Expr) -> Expr:
+        while len(expr.terms) > 1:
+            joined = self._join_once(expr)
+            if joined is None:
+                break
+            expr = joined
+        return expr
+
+    def _join_once(self, expr: Expr) -> Expr | None:
+        """One application of join, to-mod or to-floor: fewer divisions, or as many and fewer terms."""
+        digits = [(_term(atom, c), c, *as_digit(atom)) for atom, c in expr.terms if not isinstance(atom, Dim)]
+        for low, c, x, a, m in digits:
+            if m is not None:
+                for high, high_coef, y, b, n in digits:
+                    if b == a * m and high_coef == c * m and congruent(x, y, b):  # join
+                        both = self.digit(self(y), a, None if n is None else m * n)
+                        return expr - low - high + both * c
+                floor = self.floordiv(self(x), a) * c
+                if _includes(expr, -floor):  # to-floor
+                    return expr - low + floor - self.floordiv(self(x), a * m) * (c * m)
+                continue
+            if c % a == 0 and _includes(expr, x * (-c // a)):  # to-mod of a sum
+                return expr - low - x * (-c // a) + self.mod(self(x), a) * (-c // a)
+            for high, high_coef, y, b, n in digits:  # to-mod of a floor
+                k = b // a
+                if n is None and k > 1 and b % a == 0 and high_coef == -c * k and congruent(x, y, a):
+                    shift = _exact_quotient(y - x, a) * c
+                    if shift.is_constant or _includes(expr, shift):
+                        return expr - low - high - shift + self.digit(self(y), a, k) * c
+        return None
+
+
+def as_digit(atom: FloorDiv | Mod) -> Digit:
+    """The atom read as `(x // a) % m`; a pulled-out quotient goes back under the floor."""
+    if isinstance(atom, FloorDiv):
+        return atom.arg, atom.value, None
+    x, a = _as_floor(atom.arg)
+    return x, a, atom.value
+
+
+def congruent(x: Expr, y: Expr, modulus: int) -> bool:
+    """Whether x - y is a multiple of `modulus`, seen from its constant and coefficients (rule inner-mod applied)."""
+    difference = x - y
+    for atom, coef in difference.terms:
+        if coef % modulus and isinstance(atom, Mod) and coef * atom.value % modulus == 0:
+            return congruent(x - _term(atom, coef) + atom.arg * coef, y, modulus)
+    return difference.const % modulus == 0 and all(coef % modulus == 0 for _, coef in difference.terms)
+
+
+def floors_form(expr: Expr) -> Expr:
+    """`expr` without remainders: `x % m = x - m*(x // m)`, divisions reduced to coefficients in [0, a).
+
+    Digits of one value cancel in this form, whichever way they were split, so it decides most equalities that the
+    rules leave open. It has more terms and looser ranges: for comparing, not for code.
+    """
+
+    def atom(node: Atom) -> Expr:
+        if isinstance(node, Dim):
+            return _term(node, 1)
+        x, a, m = as_digit(node)
+        x = floors_form(x)
+        low = _reduced_floor(x, a)
+        return low if m is None else low - _reduced_floor(x, a * m) * m
+
+    return map_atoms(expr, atom)
+
+
+def simplify_exprs(exprs: Sequence[Expr], box: Box) -> tuple[Expr, ...]:
+    """Each expression rewritten by the rules to an equal one over `box`.
+
+    Raises:
+        IndexOverflowError: A value that the result computes on the way may leave int64.
+    """
+    if box.is_empty:
+        return tuple(exprs)
+    simplifier = Simplifier(box)
+    simplified = tuple(map(simplifier, exprs))
+    simplifier.ranges.check_int64(simplified)
+    return simplified
+
+
+def _term(atom: Atom, coef: int) -> Expr:
+    return Expr(0, ((atom, coef),))
+
+
+def _as_floor(x: Expr) -> tuple[Expr, int]:
+    """`(y, b)` with x = y // b: rule nested-floor backwards. `(x, 1)` unless exactly one floor has coefficient 1."""
+    floors = [atom for atom, coef in x.terms if coef == 1 and isinstance(atom, FloorDiv)]
+    if len(floors) != 1:
+        return x, 1
+    (floor,) = floors
+    return (x - _term(floor, 1)) * floor.value + floor.arg, floor.value
+
+
+def _strides(x: Expr, modulus: int) -> list[int]:
+    """Divisors of `modulus` that may separate high from low terms of x, greatest first."""
+    return sorted({gcd(coef, modulus) for _, coef in x.terms} - {1}, reverse=True)
+
+
+def _reduce(x: Expr, modulus: int) -> tuple[Expr, Expr]:
+    """`(q, r)` with x = modulus*q + r: coefficients of r keep their sign (a flipped axis stays one term) and are
+    smaller than the modulus; the constant is in [0, modulus)."""
+    terms = {atom: coef % modulus if coef > 0 else -(-coef % modulus) for atom, coef in x.terms}
+    rest = Expr.sum(x.const % modulus, terms)
+    return _exact_quotient(x - rest, modulus), rest
+
+
+def _reduced_floor(x: Expr, a: int) -> Expr:
+    rest = Expr.sum(x.const % a, {atom: coef % a for atom, coef in x.terms})
+    return _exact_quotient(x - rest, a) + rest // a
+
+
+def _exact_quotient(x: Expr, a: int) -> Expr:
+    return Expr(x.const // a, tuple((atom, coef // a) for atom, coef in x.terms))
+
+
+def _is_mirrored(x: Expr) -> bool:
+    return all(coef < 0 for _, coef in x.terms)
+
+
+def _includes(expr: Expr, part: Expr) -> bool:
+    """Whether every term of `part` occurs in `expr` with the same coefficient (constants are left over)."""
+    return bool(part.terms) and all(expr.coefficient(atom) == coef for atom, coef in part.terms)
