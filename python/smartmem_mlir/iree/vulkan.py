@@ -183,5 +183,16 @@ def _describe(vk: Any, index: int, handle: Any) -> VulkanDevice:
 
 
 def _text(characters: Any) -> str:
-    """A NUL-terminated `char` array of a structure."""
+    """A NUL-terminated `char` array of a structure; the binding decodes some of them itself."""
+    if isinstance(characters, str):
+        return characters
     return b"".join(characters).split(b"\0", 1)[0].decode(errors="replace")
+
+
+def vulkan_layers() -> set[str]:
+    """Names of the installed Vulkan layers; empty without a loader."""
+    try:
+        import vulkan as vk
+    except (ImportError, OSError):
+        return set()
+    return {_text(layer.layerName) for layer in vk.vkEnumerateInstanceLayerProperties()}

@@ -31,8 +31,6 @@ _COPIES = {
     "flow.tensor.slice": 2,
     "flow.tensor.update": 2,
     "flow.tensor.splat": 1,
-    "flow.tensor.load": 1,
-    "flow.tensor.store": 1,
 }
 
 
@@ -43,6 +41,7 @@ class _Calls:
     kernels: Counter[tuple[str, str]] = field(default_factory=Counter)
     copies: Counter[str] = field(default_factory=Counter)
     copied_bytes: Counter[str] = field(default_factory=Counter)
+    largest_binding_bytes: int = 0
 
 
 def read_flow(path: Path) -> FlowSummary:
@@ -82,6 +81,7 @@ def summarize(module: ir.Module) -> FlowSummary:
         copies=_copies(inference),
         load_entries=_called(kernels, loading),
         load_copies=_copies(loading),
+        largest_binding_bytes=max(inference.largest_binding_bytes, loading.largest_binding_bytes),
     )
 
 
@@ -111,6 +111,7 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
             if match is None:
                 raise CompilerError(f"a dispatch without an entry point in IREE's flow IR: {_head(op)[:200]}")
             calls.kernels[_unquote(match[1]), _unquote(match[2])] += 1
+            calls.largest_binding_bytes = max(calls.largest_binding_bytes, *map(_bytes, [*op.operands, *op.results]))
         elif op.name in _COPIES:
             calls.copies[op.name] += 1
             calls.copied_bytes[op.name] += _copied_bytes(op)
@@ -121,11 +122,16 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
 
 def _copied_bytes(op: ir.Operation) -> int:
     # An update moves the slice that it writes: the last tensor among its operands.
-    moved = [value.type for value in op.operands if isinstance(value.type, ir.RankedTensorType)][-1:]
-    if op.name != "flow.tensor.update":
-        moved = [value.type for value in op.results]
-    sizes = [tensor_bytes(tensor) for tensor in moved if isinstance(tensor, ir.RankedTensorType)]
-    return _COPIES[op.name] * sum(size or 0 for size in sizes)
+    if op.name == "flow.tensor.update":
+        moved = [value for value in op.operands if isinstance(value.type, ir.RankedTensorType)][-1:]
+    else:
+        moved = list(op.results)
+    return _COPIES[op.name] * sum(map(_bytes, moved))
+
+
+def _bytes(value: ir.Value) -> int:
+    """Size of a tensor; 0 for a scalar and for a size that is not known."""
+    return (tensor_bytes(value.type) or 0) if isinstance(value.type, ir.RankedTensorType) else 0
 
 
 def _describe(entry: tuple[str, str], body: ir.Operation | None) -> Kernel:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, ConfigDict, computed_field, model_validator
 
 KernelKind = Literal["compute", "movement", "fill", "extern"]
 
@@ -65,6 +65,7 @@ class FlowSummary(BaseModel):
         copies: Copies and fills of the inference that are not kernels.
         load_entries: Kernels that run once, when the module is loaded (packing of weights, for example).
         load_copies: Copies and fills that run once.
+        largest_binding_bytes: Largest tensor that any kernel reads or writes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,6 +74,15 @@ class FlowSummary(BaseModel):
     copies: tuple[Copy, ...]
     load_entries: tuple[Kernel, ...]
     load_copies: tuple[Copy, ...]
+    largest_binding_bytes: int
+
+    @model_validator(mode="before")
+    @classmethod
+    def _recompute(cls, content: Any) -> Any:
+        """Sums are written to JSON for its readers and computed again when it is read."""
+        if not isinstance(content, dict):
+            return content
+        return {name: value for name, value in content.items() if name not in cls.model_computed_fields}
 
     @computed_field  # type: ignore[prop-decorator]
     @property

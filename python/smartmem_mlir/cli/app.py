@@ -1,0 +1,64 @@
+"""`smartmem`: the command line. Each command is a thin layer over `smartmem_mlir.api`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import typer
+
+from smartmem_mlir.cli import compile_command, doctor, inspect_command, run_command, verify_command
+from smartmem_mlir.errors import SmartMemError
+
+EXIT_BUG = 70
+"""Exit code of an error that is ours (EX_SOFTWARE of sysexits.h)."""
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="smartmem",
+    help="Compile neural networks with the fewest layout transformations.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("compile")(compile_command.compile_model)
+app.command("run")(run_command.run_model)
+app.command("verify")(verify_command.verify_model)
+app.command("inspect")(inspect_command.inspect_model)
+app.command("doctor")(doctor.doctor)
+
+
+@app.callback()
+def _root() -> None:
+    """Compile neural networks with the fewest layout transformations."""
+
+
+def main() -> None:
+    """Entry point of the `smartmem` script: errors become one line on stderr and an exit code."""
+    debug = "--debug" in sys.argv
+    try:
+        app()
+    except SmartMemError as error:
+        if debug:
+            traceback.print_exc()
+        print(f"smartmem: error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("smartmem: interrupted", file=sys.stderr)
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of a pipe has gone; keep Python from complaining again when it flushes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        hint = "" if debug else "; add --debug for the traceback"
+        print(f"smartmem: internal error: {type(error).__name__}: {error}{hint}", file=sys.stderr)
+        sys.exit(EXIT_BUG)
+
+
+if __name__ == "__main__":
+    main()

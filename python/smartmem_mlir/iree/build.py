@@ -1,0 +1,93 @@
+"""From a module in our dialect to an IREE module: emit, `iree-compile`, count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from smartmem_mlir.iree.assumptions import (
+    CpuAssumptions,
+    VulkanAssumptions,
+    cpu_assumptions,
+    vulkan_assumptions,
+)
+from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
+from smartmem_mlir.iree.device_target import compile_flags
+from smartmem_mlir.iree.flow.read import read_flow
+from smartmem_mlir.iree.flow.summary import FlowSummary
+from smartmem_mlir.targets import TargetDescription
+
+
+@dataclass(frozen=True)
+class BuiltModule:
+    """A compiled module and what is known about it.
+
+    Args:
+        vmfb: The file.
+        flow: Kernels, copies and bytes, counted on the flow IR that it was compiled from.
+        assumptions: What it assumes of its device.
+    """
+
+    vmfb: Path
+    flow: FlowSummary
+    assumptions: CpuAssumptions | VulkanAssumptions
+
+
+def compile_to_flow(
+    source: Path, output: Path, target: TargetDescription, opt_level: str | None, options: CompilerOptions
+) -> FlowSummary:
+    """Run IREE up to its flow IR and count.
+
+    Args:
+        source: What :func:`smartmem_mlir.iree.emit.convert_to_iree` made, as text.
+        output: The flow IR, in generic form.
+        target: The target.
+        opt_level: Overrides the target's optimisation level.
+        options: Time limit and where a failure leaves its reproducer.
+
+    Raises:
+        CompilerError: iree-compile failed.
+    """
+    flags = [*compile_flags(target, opt_level), "--compile-to=flow", "--mlir-print-op-generic"]
+    run_iree_compile(source, output, flags, options)
+    return read_flow(output)
+
+
+def build(
+    source: Path,
+    vmfb: Path,
+    workspace: Path,
+    target: TargetDescription,
+    opt_level: str | None,
+    options: CompilerOptions,
+    progress: Callable[[str], None],
+) -> BuiltModule:
+    """Compile to a module.
+
+    IREE runs twice, to its flow IR and from there: the IR that is counted is the IR that is compiled, and nothing is
+    done twice.
+
+    Args:
+        source: What :func:`smartmem_mlir.iree.emit.convert_to_iree` made, as text.
+        vmfb: The file to write.
+        workspace: Folder for the flow IR.
+        target: The target.
+        opt_level: Overrides the target's optimisation level.
+        options: Time limit and where a failure leaves its reproducer.
+        progress: Told what happens next.
+
+    Raises:
+        CompilerError: iree-compile failed.
+    """
+    progress("forming kernels")
+    flow_ir = workspace / "flow.mlir"
+    flow = compile_to_flow(source, flow_ir, target, opt_level, options)
+    progress(f"compiling {flow.kernels} kernels")
+    run_iree_compile(flow_ir, vmfb, [*compile_flags(target, opt_level), "--compile-from=flow"], options)
+    assumptions: CpuAssumptions | VulkanAssumptions
+    if target.vulkan is not None:
+        assumptions = vulkan_assumptions(vmfb, target, flow.largest_binding_bytes)
+    else:
+        assumptions = cpu_assumptions(flow_ir, target)
+    return BuiltModule(vmfb=vmfb, flow=flow, assumptions=assumptions)
