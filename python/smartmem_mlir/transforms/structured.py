@@ -161,7 +161,7 @@ def _write_expr(expr: Expr) -> ir.AffineExpr:
             term = ir.AffineDimExpr.get(atom.index)
         else:
             build = ir.AffineFloorDivExpr if isinstance(atom, FloorDiv) else ir.AffineModExpr
-            term = build.get(_write_expr(atom.arg), atom.value)
+            term = build.get(_write_expr(atom.arg), ir.AffineConstantExpr.get(atom.value))
         term = term * coefficient
         total = term if total is None else total + term
     if total is None:

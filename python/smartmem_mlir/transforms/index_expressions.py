@@ -1,0 +1,87 @@
+"""Index arithmetic in a linalg body, evaluated symbolically.
+
+Importers spell a gather as a `linalg.generic` that computes an index with `linalg.index` and `arith` operations and
+reads a captured tensor with `tensor.extract`. When the index depends on nothing but the iteration space and constants
+it is a quasi-affine expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box, Ranges
+from smartmem_mlir.index_maps.expr import ONE, ZERO, Expr, dim
+from smartmem_mlir.transforms.structured import read_map
+from smartmem_mlir.transforms.view_ops import defining_op
+
+_CASTS = frozenset({"arith.index_cast", "arith.extsi", "arith.trunci", "arith.extui", "arith.index_castui"})
+_COMPARE: Mapping[int, Callable[[tuple[int, int]], bool | None]] = {
+    # Predicate of arith.cmpi -> truth of `difference <pred> 0`, None when the interval does not tell.
+    0: lambda r: True if r == (0, 0) else (False if r[0] > 0 or r[1] < 0 else None),
+    1: lambda r: False if r == (0, 0) else (True if r[0] > 0 or r[1] < 0 else None),
+    2: lambda r: True if r[1] < 0 else (False if r[0] >= 0 else None),
+    3: lambda r: True if r[1] <= 0 else (False if r[0] > 0 else None),
+    4: lambda r: True if r[0] > 0 else (False if r[1] <= 0 else None),
+    5: lambda r: True if r[0] >= 0 else (False if r[1] < 0 else None),
+}
+
+
+class IndexEvaluator:
+    """Expressions for the integer values of one body.
+
+    Args:
+        extents: The iteration space.
+        elements: Values of block arguments that are known: the elements of constant operands.
+    """
+
+    def __init__(self, extents: Sequence[int], elements: Mapping[int, Expr]) -> None:
+        self._ranges = Ranges(Box.of(extents))
+        self._elements = elements
+
+    def __call__(self, value: ir.Value) -> Expr | None:
+        """`value` over the iteration space, or None when it is not quasi-affine (it depends on run-time data)."""
+        op = defining_op(value)
+        if op is None:
+            return self._elements.get(ir.BlockArgument(value).arg_number)
+        if op.name == "linalg.index":
+            return dim(op.attributes["dim"].value)
+        if op.name == "arith.constant":
+            attr = op.attributes["value"]
+            return Expr(int(attr.value)) if isinstance(attr, ir.IntegerAttr | ir.BoolAttr) else None
+        if op.name == "arith.select":
+            condition = self(op.operands[0])
+            return None if condition is None else self(op.operands[1 if condition is ONE else 2])
+        arguments = [self(operand) for operand in op.operands]
+        known = [argument for argument in arguments if argument is not None]
+        if len(known) < len(arguments):
+            return None
+        if op.name in _CASTS:
+            return known[0]
+        if op.name == "affine.apply":
+            return read_map(op.attributes["map"].value)[0].substitute(known)
+        if op.name == "arith.cmpi":
+            truth = _COMPARE.get(op.attributes["predicate"].value, lambda r: None)(self._ranges.of(known[0] - known[1]))
+            return None if truth is None else (ONE if truth else ZERO)
+        return self._binary(op.name, known)
+
+    def _binary(self, name: str, arguments: Sequence[Expr]) -> Expr | None:
+        if len(arguments) != 2:
+            return None
+        a, b = arguments
+        if name == "arith.addi":
+            return a + b
+        if name == "arith.subi":
+            return a - b
+        if name == "arith.muli":
+            return a * b.const if b.is_constant else (b * a.const if a.is_constant else None)
+        if not b.is_constant or b.const <= 0:
+            return None
+        # Truncating and flooring division agree on values that are not negative.
+        natural = self._ranges.of(a)[0] >= 0
+        if name == "arith.floordivsi" or (natural and name in ("arith.divsi", "arith.divui")):
+            return a // b.const
+        if natural and name in ("arith.remsi", "arith.remui"):
+            return a % b.const
+        return None

@@ -1,0 +1,202 @@
+"""Data-movement operations as views: one function an operation.
+
+Each returns the view and the tensors it reads, or None when the operation is not of that kind (a dynamic size, an index
+that depends on run-time data), in which case it stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from mlir import ir
+
+from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.index_maps import movement
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim, dims
+from smartmem_mlir.index_maps.movement_windows import pad
+from smartmem_mlir.index_maps.view import Piece, View
+from smartmem_mlir.transforms.index_expressions import IndexEvaluator
+from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured, static_shape
+from smartmem_mlir.transforms.view_ops import defining_op, shape_of
+
+Raised: TypeAlias = tuple[View, list[ir.Value]]
+
+
+def as_view(op: ir.Operation) -> Raised | None:
+    """The view that a data-movement operation computes, None for any other operation."""
+    raiser = _RAISERS.get(op.name)
+    if raiser is None or any(static_shape(value.type) is None for value in (*op.operands, *op.results)):
+        return None
+    try:
+        return raiser(op)
+    except SmartMemError:
+        # The movement needs more pieces or larger expressions than a view may have: a copy is better.
+        return None
+
+
+def _transpose(op: ir.Operation) -> Raised:
+    return movement.transpose(shape_of(op.operands[0]), list(op.attributes["permutation"])), [op.operands[0]]
+
+
+def _broadcast(op: ir.Operation) -> Raised:
+    source, shape = op.operands[0], shape_of(op.results[0])
+    added = set(op.attributes["dimensions"])
+    return View.mapped(shape, shape_of(source), [dim(i) for i in range(len(shape)) if i not in added]), [source]
+
+
+def _reshape(op: ir.Operation) -> Raised:
+    source = op.operands[0]
+    return movement.reshape(shape_of(source), shape_of(op.results[0])), [source]
+
+
+def _static_slice(op: ir.Operation) -> tuple[list[int], list[int], list[int]] | None:
+    parts = [list(op.attributes[f"static_{part}"]) for part in ("offsets", "sizes", "strides")]
+    if any(value == ir.ShapedType.get_dynamic_size() for part in parts for value in part):
+        return None
+    return parts[0], parts[1], parts[2]
+
+
+def _extract_slice(op: ir.Operation) -> Raised | None:
+    bounds = _static_slice(op)
+    if bounds is None:
+        return None
+    offsets, sizes, strides = bounds
+    source, result = op.operands[0], shape_of(op.results[0])
+    kept = _kept_axes(sizes, result)
+    if kept is None:
+        return None
+    exprs: list[Expr] = [Expr(offset) for offset in offsets]
+    for position, axis in enumerate(kept):
+        exprs[axis] = dim(position) * strides[axis] + offsets[axis]
+    return View.mapped(result, shape_of(source), exprs), [source]
+
+
+def _insert_slice(op: ir.Operation) -> Raised | None:
+    bounds = _static_slice(op)
+    if bounds is None or any(stride != 1 for stride in bounds[2]):
+        return None
+    offsets, sizes, _ = bounds
+    source, into = op.operands[0], op.operands[1]
+    kept = _kept_axes(sizes, shape_of(source))
+    if kept is None:
+        return None
+    whole = Box.of(shape_of(into))
+    hole = Box(tuple(offsets), tuple(o + s for o, s in zip(offsets, sizes, strict=True)))
+    pieces = [Piece(hole, 1, tuple(dim(axis) - offsets[axis] for axis in kept))]
+    rest = whole
+    for axis in range(whole.rank):
+        for lo, hi in ((rest.lo[axis], hole.lo[axis]), (hole.hi[axis], rest.hi[axis])):
+            if lo < hi:
+                pieces.append(Piece(rest.with_axis(axis, lo, hi), 0, dims(whole.rank)))
+        rest = rest.with_axis(axis, hole.lo[axis], hole.hi[axis])
+    return View.of(whole.hi, [shape_of(into), shape_of(source)], pieces), [into, source]
+
+
+def _kept_axes(sizes: Sequence[int], reduced: Sequence[int]) -> list[int] | None:
+    """Axes of `sizes` that remain when unit axes are dropped to give `reduced`; MLIR drops the first that fit."""
+    kept: list[int] = []
+    for axis, size in enumerate(sizes):
+        position = len(kept)
+        must_keep = len(sizes) - axis == len(reduced) - position
+        if position < len(reduced) and reduced[position] == size and (size != 1 or must_keep):
+            kept.append(axis)
+        elif size != 1:
+            return None
+    return kept if len(kept) == len(reduced) else None
+
+
+def _concat(op: ir.Operation) -> Raised:
+    sources = list(op.operands)
+    return movement.concat([shape_of(source) for source in sources], op.attributes["dim"].value), sources
+
+
+def _pad(op: ir.Operation) -> Raised | None:
+    low, high = list(op.attributes["static_low"]), list(op.attributes["static_high"])
+    dynamic = ir.ShapedType.get_dynamic_size()
+    body = list(op.regions[0].blocks[0].operations)
+    fill = defining_op(body[-1].operands[0])
+    if dynamic in low or dynamic in high or min([*low, *high], default=0) < 0:
+        return None
+    if fill is None or fill.name != "arith.constant":
+        return None
+    source = op.operands[0]
+    return pad(shape_of(source), low, high, "constant", fill.attributes["value"].value), [source]
+
+
+def _generic(op: ir.Operation) -> Raised | None:
+    """A `linalg.generic` that only moves data: yields an operand's element or one gathered at computed indices."""
+    structured = read_structured(op)
+    if structured is None or not structured.is_elementwise or len(structured.outputs) != 1:
+        return None
+    result = _inverse_of_projection(structured.output_accesses[0], structured.extents)
+    if result is None:
+        return None
+    yielded = list(structured.body.operations)[-1].operands[0]
+    inner = defining_op(yielded)
+    if inner is None:
+        number = ir.BlockArgument(yielded).arg_number
+        if number >= len(structured.inputs):
+            return None
+        source, access = structured.inputs[number], structured.input_accesses[number]
+        # A scalar operand is a fill, which is cheaper than any view of it.
+        if not isinstance(source.type, ir.RankedTensorType):
+            return None
+    elif inner.name == "tensor.extract":
+        source = inner.operands[0]
+        found = _extracted_access(structured, list(inner.operands)[1:])
+        if found is None:
+            return None
+        access = found
+    else:
+        return None
+    shape = shape_of(op.results[0])
+    view = View.mapped(shape, shape_of(source), [expr.substitute(result) for expr in access])
+    view.check_bounds()
+    return view, [source]
+
+
+def _extracted_access(op: StructuredOp, indices: Sequence[ir.Value]) -> Access | None:
+    elements: dict[int, Expr] = {}
+    for number, operand in enumerate(op.inputs):
+        constant = defining_op(operand)
+        if constant is not None and constant.name == "arith.constant":
+            value = constant.attributes["value"]
+            if isinstance(value, ir.DenseIntElementsAttr) and value.is_splat:
+                elements[number] = Expr(int(np.asarray(value).reshape(-1)[0]))
+    evaluate = IndexEvaluator(op.extents, elements)
+    exprs = [evaluate(index) for index in indices]
+    known = tuple(expr for expr in exprs if expr is not None)
+    return known if len(known) == len(exprs) else None
+
+
+def _inverse_of_projection(access: Access, extents: Sequence[int]) -> list[Expr] | None:
+    """The iteration space over the result's coordinates, when each dimension is one coordinate (or has one value)."""
+    inverse: list[Expr | None] = [ZERO if extent == 1 else None for extent in extents]
+    for coordinate, expr in enumerate(access):
+        if expr.is_constant:
+            continue
+        atom = expr.single_atom
+        if atom is None or len(expr.dims) != 1:
+            return None
+        (index,) = expr.dims
+        if expr is not dim(index):
+            return None
+        inverse[index] = dim(coordinate)
+    known = [expr for expr in inverse if expr is not None]
+    return known if len(known) == len(inverse) else None
+
+
+_RAISERS: Mapping[str, Callable[[ir.Operation], Raised | None]] = {
+    "linalg.transpose": _transpose,
+    "linalg.broadcast": _broadcast,
+    "tensor.expand_shape": _reshape,
+    "tensor.collapse_shape": _reshape,
+    "tensor.extract_slice": _extract_slice,
+    "tensor.insert_slice": _insert_slice,
+    "tensor.concat": _concat,
+    "tensor.pad": _pad,
+    "linalg.generic": _generic,
+}

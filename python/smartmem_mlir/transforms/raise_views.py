@@ -1,0 +1,29 @@
+"""raise-views: every data-movement operation becomes a `smartmem.view`."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from smartmem_mlir.transforms.ir_walk import block_operations
+from smartmem_mlir.transforms.movement import as_view
+from smartmem_mlir.transforms.view_ops import write_view
+
+
+def raise_views(root: ir.Operation) -> int:
+    """Replaces data-movement operations below `root` by views.
+
+    Returns:
+        How many operations were replaced.
+    """
+    raised = 0
+    for op in block_operations(root):
+        found = as_view(op)
+        if found is None:
+            continue
+        view, sources = found
+        with ir.InsertionPoint(op), op.location:
+            value = write_view(view, sources, op.results[0].type.element_type)
+        op.results[0].replace_all_uses_with(value)
+        op.erase()
+        raised += 1
+    return raised
