@@ -27,3 +27,7 @@ class NotInvertibleError(IndexMapError):
 
 class ProofInconclusiveError(IndexMapError):
     """ISL ran out of its budget and the box is too large to enumerate: neither proved nor refuted."""
+
+
+class UnprovedRewriteError(IndexMapError):
+    """A rewrite's certificate is false. A bug of ours: report it with the certificate, which the message holds."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import islpy as isl
 import numpy as np
+import numpy.typing as npt
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.errors import IndexMapError, ProofInconclusiveError
 from smartmem_mlir.index_maps.expr import Dim, Expr, FloorDiv
 from smartmem_mlir.index_maps.map import IndexMap, evaluate
-from smartmem_mlir.index_maps.view import Fill, View
+from smartmem_mlir.index_maps.view import Fill, View, apply
 
 MAX_OPERATIONS = 2_000_000
 """ISL's step budget for one proof; about a second."""
@@ -81,6 +83,38 @@ def prove_views_equal(a: View, b: View) -> bool:
             if not isinstance(p.source, Fill) and not prove_equal(p.map, q.map, common):
                 return False
     return True
+
+
+def prove_chain(chain: Sequence[View], operands: Sequence[int], after: View) -> bool:
+    """Whether views composed as relations are the relation of `after`; see `certificates.Certificate`.
+
+    Independent of our composition and rules: ISL joins the relations, or every element is traced with NumPy.
+
+    Raises:
+        IndexMapError: The chain does not fit together.
+        ProofInconclusiveError: ISL's budget is spent and the result is too large to trace.
+    """
+    shapes = list(chain[0].operands)
+    for view, operand in zip(chain[1:], operands, strict=True):
+        if not 0 <= operand < len(shapes) or shapes[operand] != view.shape:
+            raise IndexMapError(f"operand {operand} of a chain is not of shape {list(view.shape)}")
+        shapes[operand : operand + 1] = view.operands
+    if chain[0].shape != after.shape or tuple(shapes) != after.operands:
+        return False
+
+    def decide() -> bool:
+        relation, count = _relation(chain[0]), len(chain[0].operands)
+        for view, operand in zip(chain[1:], operands, strict=True):
+            grown = len(view.operands) - 1
+            step = _relation(view, first=operand, domain=f"op{operand}")
+            for other in range(count):
+                if other != operand:
+                    step = step.union(_renaming(relation, other, other + grown if other > operand else other))
+            step = step.union(_fills_kept(relation))
+            relation, count = relation.apply_range(step), count + grown
+        return bool(relation.is_equal(_relation(after)))
+
+    return _within_budget(decide, lambda: _traced_equal(chain, operands, after), after.box.volume, f"chain = {after}")
 
 
 def is_injective(index_map: IndexMap) -> bool:
@@ -153,6 +187,66 @@ def _within_budget(decide: Callable[[], _T], enumerate_points: Callable[[], _T],
     if volume > MAX_ENUMERATED:
         raise ProofInconclusiveError(f"not decided within ISL's budget, and too large to enumerate: {claim}")
     return enumerate_points()
+
+
+def _relation(view: View, first: int = 0, domain: str = "") -> Any:
+    """The view as an isl.UnionMap from result points to points named after the operand, or a point named by a fill."""
+    total = isl.UnionMap.empty(isl.Space.params_alloc(_context(), 0))
+    for piece in view.pieces:
+        name = f"fill_{piece.source.value!r}" if isinstance(piece.source, Fill) else f"op{first + piece.source}"
+        part = _Builder(piece.box).map(piece.exprs).set_tuple_name(isl.dim_type.out, name)
+        if domain:
+            part = part.set_tuple_name(isl.dim_type.in_, domain)
+        total = total.union(isl.UnionMap.from_map(part))
+    return total
+
+
+def _renaming(relation: Any, old: int, new: int) -> Any:
+    """The identity on what `relation` reads of operand `old`, under the name of operand `new`."""
+    return _identity_on(relation, lambda name: name == f"op{old}", f"op{new}")
+
+
+def _fills_kept(relation: Any) -> Any:
+    return _identity_on(relation, lambda name: name.startswith("fill_"), None)
+
+
+def _identity_on(relation: Any, wanted: Callable[[str], bool], new_name: str | None) -> Any:
+    total = isl.UnionMap.empty(isl.Space.params_alloc(_context(), 0))
+    sets = relation.range().get_set_list()
+    for points in (sets.get_at(i) for i in range(sets.n_set())):
+        if wanted(points.get_tuple_name()):
+            same = isl.Map.identity(points.get_space().map_from_set()).intersect_domain(points)
+            if new_name is not None:
+                same = same.set_tuple_name(isl.dim_type.out, new_name)
+            total = total.union(isl.UnionMap.from_map(same))
+    return total
+
+
+def _traced_equal(chain: Sequence[View], operands: Sequence[int], after: View) -> bool:
+    """Gathers the numbers of the operands' elements through the chain and through `after`."""
+    numbers: list[npt.NDArray[np.int64]] = []
+    start = 0
+    for shape in after.operands:
+        count = Box.of(shape).volume
+        numbers.append(np.arange(start, start + count).reshape(shape))
+        start += count
+    values: list[npt.NDArray[np.int64]] = list(numbers)
+    fills: dict[Fill, int] = {}
+    # Producers last in the chain run first: fold their operands' arrays into one, from the back.
+    for view, operand in zip(reversed(chain[1:]), reversed(operands), strict=True):
+        count = len(view.operands)
+        values[operand : operand + count] = [_trace(view, values[operand : operand + count], fills)]
+    return np.array_equal(_trace(chain[0], values, fills), _trace(after, numbers, fills))
+
+
+def _trace(view: View, values: Sequence[npt.NDArray[np.int64]], fills: dict[Fill, int]) -> npt.NDArray[np.int64]:
+    pieces = [
+        replace(piece, source=Fill(fills.setdefault(piece.source, -1 - len(fills))))
+        if isinstance(piece.source, Fill)
+        else piece
+        for piece in view.pieces
+    ]
+    return apply(view.with_pieces(pieces), values, np.int64)
 
 
 class _Builder:

@@ -17,12 +17,25 @@ from smartmem_mlir.index_maps.map import IndexMap
 
 MAX_PIECES = 256
 """Default bound on the pieces of one view."""
-_MAX_CUTS = 4 * MAX_PIECES
-"""Bound on the boxes looked at in one preimage, before merging."""
-_MAX_STEPS = 32 * _MAX_CUTS
-"""Bound on the interval evaluations along one dimension: a run is found in about log2(extent) of them."""
+MAX_EVALUATIONS = 1 << 14
+"""Bound on the interval evaluations of one composition. A box or a run of values costs about log2(extent) of them."""
 
 _OUT, _IN, _MIXED = range(3)
+
+
+class _Budget:
+    """Counts interval evaluations, so that a hopeless composition is refused within a fraction of a second."""
+
+    def __init__(self, evaluations: int = MAX_EVALUATIONS) -> None:
+        self.left = evaluations
+
+    def spend(self, index_map: IndexMap) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise PieceLimitExceeded(
+                f"the pieces of a view fall apart into very many boxes under {index_map}",
+                hint="keep the result's axes apart, or materialize",
+            )
 
 
 def cells(index_map: IndexMap, targets: Sequence[Box], max_pieces: int) -> Iterator[tuple[int, Box]]:
@@ -44,10 +57,11 @@ def cells(index_map: IndexMap, targets: Sequence[Box], max_pieces: int) -> Itera
         return
     reached = index_map.bounds()
     count = 0
+    budget = _Budget()
     for at, target in enumerate(targets):
         if target.intersect(reached) is None:
             continue
-        found = preimage(index_map, target)
+        found = _preimage(index_map, target, budget)
         count += len(found)
         if count > max_pieces:
             raise PieceLimitExceeded(
@@ -62,16 +76,17 @@ def preimage(index_map: IndexMap, target: Box) -> list[Box]:
     """Disjoint boxes of the map's domain with exactly the points that the map sends into `target`.
 
     Raises:
-        PieceLimitExceeded: More than about a thousand boxes before merging.
+        PieceLimitExceeded: The preimage is not a few boxes.
     """
+    return _preimage(index_map, target, _Budget())
+
+
+def _preimage(index_map: IndexMap, target: Box, budget: _Budget) -> list[Box]:
     found: list[Box] = []
     todo = [index_map.domain]
-    looked_at = 0
     while todo:
         box = todo.pop()
-        looked_at += 1
-        if looked_at > _MAX_CUTS:
-            raise PieceLimitExceeded(f"the preimage of {target} under {index_map} is not a few boxes")
+        budget.spend(index_map)
         ranges = Ranges(box)
         undecided: int | None = None
         inside = True
@@ -87,7 +102,8 @@ def preimage(index_map: IndexMap, target: Box) -> list[Box]:
         elif undecided is not None:
             expr = index_map.exprs[undecided]
             axis = _dominant_axis(expr, box, ranges)
-            for label, lo, hi in _runs(expr, box, axis, target.lo[undecided], target.hi[undecided]):
+            interval = target.lo[undecided], target.hi[undecided]
+            for label, lo, hi in _runs(index_map, undecided, box, axis, interval, budget):
                 if label == _IN:
                     todo.append(box.with_axis(axis, lo, hi))
                 elif label == _MIXED:
@@ -112,24 +128,23 @@ def _dominant_axis(expr: Expr, box: Box, ranges: Ranges) -> int:
     return min(candidates, key=lambda axis: (width_when_fixed(axis), axis))
 
 
-def _runs(expr: Expr, box: Box, axis: int, lo: int, hi: int) -> list[tuple[int, int, int]]:
+def _runs(
+    index_map: IndexMap, coordinate: int, box: Box, axis: int, target: tuple[int, int], budget: _Budget
+) -> list[tuple[int, int, int]]:
     """`(label, first, end)` for maximal runs of values of `axis`, by bisection; a mixed run consists of single values
     that are undecided on their own."""
     runs: list[tuple[int, int, int]] = []
     stack = [(box.lo[axis], box.hi[axis])]
-    for _ in range(_MAX_STEPS):
-        if not stack:
-            return runs
+    while stack:
         first, end = stack.pop()
-        label = _label(Ranges(box.with_axis(axis, first, end)).of(expr), lo, hi)
+        budget.spend(index_map)
+        reached = Ranges(box.with_axis(axis, first, end)).of(index_map.exprs[coordinate])
+        label = _label(reached, *target)
         if label == _MIXED and end - first > 1:
             middle = (first + end) // 2
             stack += [(middle, end), (first, middle)]
-            continue
-        if runs and runs[-1][0] == label:
+        elif runs and runs[-1][0] == label:
             runs[-1] = (label, runs[-1][1], end)
         else:
             runs.append((label, first, end))
-        if len(runs) > _MAX_CUTS:
-            break
-    raise PieceLimitExceeded(f"values of d{axis} between {lo} and {hi} in {expr!r} are not a few runs")
+    return runs

@@ -221,19 +221,22 @@ class View:
         return print_view(self)
 
 
-def apply(view: View, arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def apply(view: View, arrays: Sequence[npt.NDArray[Any]], dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
     """The oracle: the view's result, gathered element by element with NumPy.
 
     Args:
         view: Any view.
-        arrays: One per operand, with the operand's shape; the first one's dtype is the result's.
+        arrays: One per operand, with the operand's shape.
+        dtype: The result's; default: the first array's, float32 if there is none.
 
     Raises:
         IndexMapError: An array's shape is not its operand's, or a piece reads out of bounds.
     """
     if tuple(array.shape for array in arrays) != view.operands:
         raise IndexMapError(f"arrays {[a.shape for a in arrays]} for operands {list(view.operands)}")
-    result = np.empty(view.shape, arrays[0].dtype if arrays else np.float32)
+    if dtype is None:
+        dtype = arrays[0].dtype if arrays else np.float32
+    result = np.empty(view.shape, dtype)
     written = np.zeros(view.shape, np.bool_)
     for piece in view.pieces:
         at = tuple(slice(lo, hi) for lo, hi in zip(piece.box.lo, piece.box.hi, strict=True))
