@@ -1,9 +1,8 @@
 """SmartMem-MLIR: compile neural networks with the fewest layout transformations.
 
-    import smartmem_mlir as sm
-
-    compiled = sm.compile("model.onnx", target="cpu")
-    outputs = compiled.run({"x": array})
+>>> import smartmem_mlir as sm  # doctest: +SKIP
+>>> compiled = sm.compile("model.onnx", target="cpu")  # doctest: +SKIP
+>>> outputs = compiled.run({"x": array})  # doctest: +SKIP
 
 The names below are loaded when they are first used, so that importing the package costs nothing.
 """

@@ -1,10 +1,4 @@
-"""The Python interface: compile a model, open what was compiled, run it, verify it.
-
-    import smartmem_mlir as sm
-
-    compiled = sm.compile("model.onnx", target="cpu")
-    outputs = compiled.run({"x": array})
-"""
+"""The Python interface: compile a model, open what was compiled, run it, verify it."""
 
 from __future__ import annotations
 
@@ -19,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from smartmem_mlir.errors import InvalidModelError, OptionError, SmartMemError
+from smartmem_mlir.errors import InvalidModelError, OptionError
 from smartmem_mlir.ingress.model import ImportedModel, ImportOptions
 from smartmem_mlir.iree.archive import write_archive
 from smartmem_mlir.iree.assumptions import refuse_other_device
@@ -107,9 +101,7 @@ class CompiledModel:
         self.report: Report = directory.read_directory(self.path)
         self._loaded: dict[str, Any] = {}
 
-    def run(
-        self, inputs: Mapping[str, Array] | Sequence[Array], device: str | None = None
-    ) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array] | Sequence[Array], device: str | None = None) -> dict[str, Array]:
         """One inference.
 
         Args:
@@ -126,9 +118,7 @@ class CompiledModel:
         """
         arrays = check_inputs([info.spec for info in self.report.inputs], inputs)
         module = self._load(device or default_device(self.report.assumptions))
-        return {
-            info.name: values for info, values in zip(self.report.outputs, module(arrays), strict=True)
-        }
+        return {info.name: values for info, values in zip(self.report.outputs, module(arrays), strict=True)}
 
     def verify(
         self,
@@ -202,7 +192,7 @@ class CompiledModel:
         return _unoptimized_reference(path, self.report)
 
 
-def compile(  # noqa: A001 - the package's verb, as in re.compile
+def compile(
     model: Path | str | Any,
     output: Path | str | None = None,
     *,
@@ -304,9 +294,7 @@ def load(path: Path | str) -> CompiledModel:
     return CompiledModel(path)
 
 
-def run(
-    path: Path | str, inputs: Mapping[str, Array] | Sequence[Array], device: str | None = None
-) -> dict[str, Array]:
+def run(path: Path | str, inputs: Mapping[str, Array] | Sequence[Array], device: str | None = None) -> dict[str, Array]:
     """One inference of a directory that :func:`compile` wrote; see :meth:`CompiledModel.run`."""
     return CompiledModel(path).run(inputs, device)
 

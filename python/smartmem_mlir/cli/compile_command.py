@@ -40,9 +40,7 @@ class EmitStage(str, Enum):
 
 
 def compile_model(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="An .onnx, .pt2 or .mlir file.", show_default=False)
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="An .onnx, .pt2 or .mlir file.", show_default=False)],
     target: Annotated[str, typer.Option("--target", "-t", help="A target's name or its YAML description.")] = "cpu",
     output: Annotated[
         Path | None,
@@ -64,9 +62,12 @@ def compile_model(
     ] = None,
     pipeline: Annotated[str, typer.Option(help="A pass pipeline's name or its YAML file.")] = "default",
     opt_level: Annotated[
-        OptLevel | None, typer.Option(help="IREE's optimisation level; the target's own by default.", show_default=False)
+        OptLevel | None,
+        typer.Option(help="IREE's optimisation level; the target's own by default.", show_default=False),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1.0, help="Seconds after which a run of iree-compile is stopped.")] = 1800.0,
+    timeout: Annotated[
+        float, typer.Option(min=1.0, help="Seconds after which a run of iree-compile is stopped.")
+    ] = 1800.0,
     force: Annotated[bool, typer.Option("--force", help="Replace an output directory that holds other files.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every stage with its time.")] = False,
     debug: Debug = False,

@@ -131,7 +131,9 @@ def _optional() -> Iterator[Finding]:
     from smartmem_mlir.iree.vulkan import vulkan_layers
 
     torch = package_version("torch")
-    yield Finding("torch", "ok" if torch else "absent", torch or "only for PyTorch models", "" if torch else "pip install torch")
+    yield Finding(
+        "torch", "ok" if torch else "absent", torch or "only for PyTorch models", "" if torch else "pip install torch"
+    )
     present = _VALIDATION_LAYER in vulkan_layers()
     yield Finding(
         "Vulkan validation layer",

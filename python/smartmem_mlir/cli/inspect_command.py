@@ -23,7 +23,9 @@ def inspect_model(
     compiled = api.load(directory)
     if as_json:
         flow = json.loads(compiled.report.flow.model_dump_json())
-        json.dump({"target": compiled.report.target.name, "baseline": compiled.report.baseline, **flow}, sys.stdout, indent=2)
+        json.dump(
+            {"target": compiled.report.target.name, "baseline": compiled.report.baseline, **flow}, sys.stdout, indent=2
+        )
         sys.stdout.write("\n")
     else:
         tables.print_flow(compiled)

@@ -17,7 +17,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 Device = Annotated[
     str | None,
     typer.Option(
-        help="cpu, local-task, local-sync, vulkan, vulkan://INDEX or vulkan://GPU-UUID; by default the first that fits.",
+        help="cpu, local-task, local-sync, vulkan, vulkan://INDEX or vulkan://GPU-UUID; the first by default.",
         show_default=False,
     ),
 ]

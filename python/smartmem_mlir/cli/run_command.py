@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_model(
     directory: Directory,
-    input: Annotated[  # noqa: A002 - the option's name
+    input: Annotated[
         list[str],
         typer.Option(
             "--input",

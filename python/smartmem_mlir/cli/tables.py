@@ -124,7 +124,9 @@ def _counts(flow: FlowSummary) -> str:
 def _assumptions(assumptions: CpuAssumptions | VulkanAssumptions) -> str:
     if isinstance(assumptions, CpuAssumptions):
         return f"{assumptions.architecture} with {len(assumptions.features)} CPU features"
-    subgroup = "any subgroup size" if assumptions.subgroup_size == "any" else f"subgroups of {assumptions.subgroup_size}"
+    subgroup = (
+        "any subgroup size" if assumptions.subgroup_size == "any" else f"subgroups of {assumptions.subgroup_size}"
+    )
     capabilities = [name for name in assumptions.capabilities if name not in ("Shader", "Matrix")]
     parts = [
         subgroup,

@@ -104,7 +104,7 @@ def _write_values(stream: BinaryIO, key: str, parameter: Parameter) -> None:
     contiguous = np.ascontiguousarray(values)
     if contiguous.dtype.byteorder == ">":
         contiguous = contiguous.astype(contiguous.dtype.newbyteorder("<"))
-    stream.write(memoryview(contiguous).cast("B") if contiguous.nbytes else b"")
+    stream.write(contiguous.reshape(-1).view(np.uint8).data)
 
 
 def _align(value: int, alignment: int) -> int:

@@ -205,11 +205,7 @@ def cpu_assumptions(flow: Path, target: TargetDescription) -> CpuAssumptions:
     features = [name for name, on in sorted(enabled.items()) if on]
     compiled_for_host = target.cpu is not None and target.cpu.cpu == "host"
     host = this_cpu()
-    checked = [
-        name
-        for name in features
-        if (name in host.features if compiled_for_host else name not in NOT_HARDWARE)
-    ]
+    checked = [name for name in features if (name in host.features if compiled_for_host else name not in NOT_HARDWARE)]
     return CpuAssumptions(
         architecture=triple[1].split("-")[0],
         triple=triple[1],

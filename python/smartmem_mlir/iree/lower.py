@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from mlir import ir, passmanager
+from mlir.ir import Attribute, MLIRError, Module
 
-import smartmem_mlir.dialects
 from smartmem_mlir.errors import CompilerError
-from smartmem_mlir.iree.emit import convert_to_iree, set_device_targets
+from smartmem_mlir.ir import make_context
+from smartmem_mlir.iree.archive import SCOPE
+from smartmem_mlir.iree.device_target import device_targets_attr
 from smartmem_mlir.targets import Pipeline, TargetDescription
+from smartmem_mlir.transforms.convert_to_iree import ConvertToIree
+from smartmem_mlir.transforms.registry import run_pipeline
 
 
 def run_passes(module_text: str, pipeline: Pipeline) -> str:
@@ -18,17 +21,17 @@ def run_passes(module_text: str, pipeline: Pipeline) -> str:
         pipeline: The passes.
 
     Raises:
-        CompilerError: A pass failed, or there is no such pass.
+        OptionError: The pipeline names a pass or an option that there is not.
+        SmartMemError: A pass of ours cannot do its work.
+        CompilerError: A pass of MLIR failed, or the module does not parse.
     """
-    with ir.Context():
+    with make_context():
         module = _parse(module_text)
         if pipeline.passes:
             try:
-                passmanager.PassManager.parse(pipeline.text()).run(module.operation)
-            except ir.MLIRError as error:
+                run_pipeline(module, pipeline.text())
+            except MLIRError as error:
                 raise CompilerError(f"pipeline '{pipeline.name}' failed: {_first_diagnostic(error)}") from error
-            except ValueError as error:
-                raise CompilerError(f"pipeline '{pipeline.name}': {' '.join(str(error).split())}") from error
         return str(module)
 
 
@@ -37,22 +40,24 @@ def emit_iree(module_text: str, target: TargetDescription) -> str:
 
     Args:
         module_text: MLIR 22 text with `smartmem.parameter` operations.
-        target: Named in the module where iree-compile has no flags for it.
+        target: Its limits are recorded on the module where iree-compile has no flags for them.
     """
-    with ir.Context():
+    with make_context(allow_unregistered_dialects=True) as context:
         module = _parse(module_text)
-        convert_to_iree(module.operation)
-        set_device_targets(module.operation, target)
+        ConvertToIree(scope=SCOPE).run(module.operation)
+        device_targets = device_targets_attr(target)
+        if device_targets is not None:
+            module.operation.attributes["hal.device.targets"] = Attribute.parse(device_targets, context=context)
         return str(module)
 
 
-def _parse(text: str) -> ir.Module:
+def _parse(text: str) -> Module:
     try:
-        return ir.Module.parse(text)
-    except ir.MLIRError as error:
+        return Module.parse(text)
+    except MLIRError as error:
         raise CompilerError(f"the module does not parse: {_first_diagnostic(error)}") from error
 
 
-def _first_diagnostic(error: ir.MLIRError) -> str:
+def _first_diagnostic(error: MLIRError) -> str:
     diagnostics = error.error_diagnostics
     return str(diagnostics[0].message) if diagnostics else " ".join(str(error).split())

@@ -52,7 +52,7 @@ _FEATURES: dict[str, dict[str, tuple[str, ...]]] = {
         )
     },
 }
-_CORE_FEATURES = {
+_CORE_FEATURES: dict[str, tuple[str, ...]] = {
     "shaderFloat64": ("Float64",),
     "shaderInt64": ("Int64",),
     "shaderInt16": ("Int16",),
@@ -161,9 +161,7 @@ def _describe(vk: Any, index: int, handle: Any) -> VulkanDevice:
         for member, granted in members.items():
             capabilities.update(granted if getattr(structures[name], member) else ())
     if subgroup.supportedStages & vk.VK_SHADER_STAGE_COMPUTE_BIT:
-        capabilities.update(
-            name for bit, name in _SUBGROUP_CAPABILITIES.items() if subgroup.supportedOperations & bit
-        )
+        capabilities.update(name for bit, name in _SUBGROUP_CAPABILITIES.items() if subgroup.supportedOperations & bit)
     x, y, z = (int(limits.maxComputeWorkGroupSize[axis]) for axis in range(3))
     version = properties.apiVersion
     return VulkanDevice(

@@ -119,9 +119,7 @@ def read_directory(folder: Path) -> Report:
         InvalidModelError: It is not ours, incomplete, edited by hand, or from another version.
     """
     if not folder.is_dir():
-        raise InvalidModelError(
-            "no such directory", hint="name one that `smartmem compile` wrote", file=folder
-        )
+        raise InvalidModelError("no such directory", hint="name one that `smartmem compile` wrote", file=folder)
     report = _read_report(folder / REPORT)
     for name, info in report.files.items():
         path = folder / name
@@ -138,9 +136,7 @@ def read_directory(folder: Path) -> Report:
 
 def _read_report(path: Path) -> Report:
     if not path.is_file():
-        raise InvalidModelError(
-            "the file is missing", hint="name a directory that `smartmem compile` wrote", file=path
-        )
+        raise InvalidModelError("the file is missing", hint="name a directory that `smartmem compile` wrote", file=path)
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_REPORT_BYTES + 1)
@@ -161,7 +157,8 @@ def _read_report(path: Path) -> Report:
     try:
         return Report.model_validate(content)
     except ValidationError as error:
-        raise InvalidModelError(f"bad report: {describe_validation_error(error)}", hint=_RECOMPILE, file=path) from error
+        what = f"bad report: {describe_validation_error(error)}"
+        raise InvalidModelError(what, hint=_RECOMPILE, file=path) from error
 
 
 def _is_ours(folder: Path) -> bool:

@@ -13,7 +13,7 @@ from smartmem_mlir.signature import MLIR_DTYPES, TensorSpec
 Array = npt.NDArray[np.generic]
 
 DEFAULT_INTEGER_BOUND = 2
-"""Exclusive upper bound of integers about which the model says nothing: 0 and 1 are valid for masks and most indices."""
+"""Exclusive upper bound of integers about which the model says nothing: 0 and 1 suit masks and most indices."""
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int, bounds: Mapping[str, int] | None = None) -> list[Array]:
@@ -35,7 +35,7 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int, bounds: Mapping[str, i
             values = rng.integers(0, 2, spec.shape).astype(dtype)
         else:
             bound = (bounds or {}).get(spec.name, 256 if dtype == np.uint8 else DEFAULT_INTEGER_BOUND)
-            limit = min(bound, int(np.iinfo(dtype).max))
+            limit = min(bound, np.iinfo(dtype.name).max)
             values = rng.integers(0, max(limit, 1), spec.shape).astype(dtype)
         arrays.append(values)
     return arrays

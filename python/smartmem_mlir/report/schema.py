@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -13,8 +13,8 @@ from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.signature import NUMPY_DTYPES, TensorSpec
 from smartmem_mlir.targets import TargetDescription
 
-FORMAT = "smartmem-module"
-FORMAT_VERSION = 1
+FORMAT: Final = "smartmem-module"
+FORMAT_VERSION: Final = 1
 
 
 def _known_dtype(name: str) -> str:

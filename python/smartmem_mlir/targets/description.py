@@ -62,7 +62,8 @@ class VulkanTarget(Document):
         storage: Widths of elements in buffers.
         subgroup_operations: Subgroup operations that kernels may use; empty means that kernels must be correct for
             every subgroup size.
-        subgroup_sizes: Sizes IREE may assume; without `subgroup_operations` they only steer workgroup shapes.
+        subgroup_sizes: Sizes IREE may assume: exactly one with `subgroup_operations`, because IREE does not record
+            which it used; without them they only steer workgroup shapes.
         dot_products: Integer dot-product instructions.
         max_workgroup_size: Largest workgroup along x, y, z.
         max_workgroup_invocations: Largest workgroup as a product.
@@ -78,15 +79,11 @@ class VulkanTarget(Document):
         BeforeValidator(_as_tuple),
         Field(min_length=1),
     ]
-    storage: Annotated[
-        tuple[Literal["b64", "b32", "b16", "b8"], ...], BeforeValidator(_as_tuple), Field(min_length=1)
-    ]
+    storage: Annotated[tuple[Literal["b64", "b32", "b16", "b8"], ...], BeforeValidator(_as_tuple), Field(min_length=1)]
     subgroup_operations: Annotated[tuple[Literal["shuffle", "arithmetic"], ...], BeforeValidator(_as_tuple)] = ()
     subgroup_sizes: Annotated[tuple[SubgroupSize, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
     dot_products: Annotated[tuple[Literal["dp4xi8toi32"], ...], BeforeValidator(_as_tuple)] = ()
-    max_workgroup_size: Annotated[
-        tuple[WorkgroupExtent, WorkgroupExtent, WorkgroupExtent], BeforeValidator(_as_tuple)
-    ]
+    max_workgroup_size: Annotated[tuple[WorkgroupExtent, WorkgroupExtent, WorkgroupExtent], BeforeValidator(_as_tuple)]
     max_workgroup_invocations: WorkgroupExtent
     max_shared_memory_bytes: Annotated[int, Field(ge=1024, le=1 << 20)]
     max_workgroup_count: Annotated[tuple[GridExtent, GridExtent, GridExtent], BeforeValidator(_as_tuple)]
@@ -95,6 +92,8 @@ class VulkanTarget(Document):
     def _sizes_are_distinct(self) -> Self:
         if len(set(self.subgroup_sizes)) != len(self.subgroup_sizes):
             raise ValueError("subgroup_sizes lists a size twice")
+        if self.subgroup_operations and len(self.subgroup_sizes) != 1:
+            raise ValueError("subgroup_operations needs exactly one size in subgroup_sizes")
         return self
 
 

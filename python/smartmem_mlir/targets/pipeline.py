@@ -33,7 +33,7 @@ class PassSpec(Document):
     """
 
     name: Annotated[str, Field(alias="pass", pattern=r"^[a-z0-9][a-z0-9-]*$")]
-    options: dict[Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")], OptionValue] = {}
+    options: dict[Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")], OptionValue] = Field(default_factory=dict)
     anchor: Annotated[str, Field(pattern=r"^[a-z_]+\.[a-z_]+$")] = "builtin.module"
 
     def text(self) -> str:

@@ -118,9 +118,7 @@ class FlowSummary(BaseModel):
     @property
     def unknown_kernels(self) -> int:
         """Launches whose bytes depend on the data; they are missing from the sums above."""
-        return sum(
-            kernel.calls for kernel in self.entries if kernel.read_bytes is None or kernel.written_bytes is None
-        )
+        return sum(kernel.calls for kernel in self.entries if kernel.read_bytes is None or kernel.written_bytes is None)
 
 
 def _bytes(kernels: Iterable[Kernel]) -> int:

@@ -25,7 +25,7 @@ def tensor_bytes(tensor: ir.Type) -> int | None:
     shaped = ir.ShapedType(tensor)
     if not shaped.has_static_shape:
         return None
-    return prod(shaped.shape) * element_bytes(shaped.element_type)
+    return int(prod(shaped.shape)) * element_bytes(shaped.element_type)
 
 
 def element_bytes(element: ir.Type) -> int:
@@ -35,7 +35,7 @@ def element_bytes(element: ir.Type) -> int:
     if isinstance(element, ir.ComplexType):
         return 2 * element_bytes(element.element_type)
     if isinstance(element, (ir.IntegerType, ir.FloatType)):
-        return (element.width + 7) // 8
+        return int(element.width + 7) // 8
     raise ValueError(f"element type without a size: {element}")
 
 

@@ -1,0 +1,105 @@
+"""Parameters become globals that IREE's runtime fills."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+import mlir.ir as ir
+
+from smartmem_mlir.transforms.pass_base import Pass, PassError, option
+
+PARAMETER_OP = "smartmem.parameter"
+
+
+@dataclass(frozen=True)
+class ConvertToIree(Pass):
+    """Turn each `smartmem.parameter` into a global of IREE.
+
+    One `util.global` for each key, with `#flow.parameter.named<"scope"::"key">` as its value: IREE's runtime maps it
+    from the parameter archive, so weights never are text. Each `smartmem.parameter` becomes a `util.global.load`. MLIR
+    does not have IREE's dialects: the operations are built unregistered, print in generic form and are checked by
+    iree-compile when it parses them. The last pass before iree-compile; nothing after it knows the smartmem dialect.
+    """
+
+    argument: ClassVar[str] = "smartmem-convert-to-iree"
+    dependent_dialects: ClassVar[tuple[str, ...]] = ()
+
+    scope: str = option("model", "scope of the parameters, as iree-run-module --parameters=SCOPE=FILE names it")
+
+    def run(self, op: ir.Operation) -> None:
+        op.context.allow_unregistered_dialects = True
+        body = op.regions[0].blocks[0]
+        taken = _symbols(body)
+        symbols: dict[str, tuple[str, ir.Type]] = {}
+        for parameter in _parameters(op):
+            key = ir.StringAttr(parameter.attributes["key"]).value
+            tensor = parameter.results[0].type
+            with parameter.location:
+                if key not in symbols:
+                    symbols[key] = (_unique_symbol(key, taken), tensor)
+                    self._create_global(body, symbols[key][0], key, tensor)
+                symbol, declared = symbols[key]
+                if declared != tensor:
+                    raise PassError(f"'{key}' is a {tensor} here and a {declared} elsewhere", op=parameter)
+                load = ir.Operation.create(
+                    "util.global.load",
+                    results=[tensor],
+                    attributes={"global": ir.FlatSymbolRefAttr.get(symbol), "is_immutable": ir.UnitAttr.get()},
+                    ip=ir.InsertionPoint(parameter),
+                )
+            parameter.results[0].replace_all_uses_with(load.results[0])
+            parameter.erase()
+
+    def _create_global(self, body: ir.Block, symbol: str, key: str, tensor: ir.Type) -> None:
+        value = ir.Attribute.parse(f"#flow.parameter.named<{quote(self.scope)}::{quote(key)}> : {tensor}")
+        ir.Operation.create(
+            "util.global",
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol),
+                "sym_visibility": ir.StringAttr.get("private"),
+                "type": ir.TypeAttr.get(tensor),
+                "initial_value": value,
+            },
+            ip=ir.InsertionPoint.at_block_begin(body),
+        )
+
+
+def quote(text: str) -> str:
+    """A string literal in MLIR's syntax."""
+    escaped = "".join(
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:02X}" for byte in text.encode()
+    )
+    return f'"{escaped}"'
+
+
+def _parameters(op: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(nested: ir.Operation) -> ir.WalkResult:
+        if nested.name == PARAMETER_OP:
+            found.append(nested)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def _symbols(body: ir.Block) -> set[str]:
+    return {
+        ir.StringAttr(op.operation.attributes["sym_name"]).value
+        for op in body.operations
+        if "sym_name" in op.operation.attributes
+    }
+
+
+def _unique_symbol(key: str, taken: set[str]) -> str:
+    """A symbol that reads like the key and that nothing else has."""
+    stem = "parameter_" + re.sub(r"[^A-Za-z0-9_]", "_", key)
+    symbol, suffix = stem, 0
+    while symbol in taken:
+        suffix += 1
+        symbol = f"{stem}_{suffix}"
+    taken.add(symbol)
+    return symbol

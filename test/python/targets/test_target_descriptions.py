@@ -1,0 +1,180 @@
+"""Targets and pipelines: what is in the repository is valid, what is wrong is refused by the name of its field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from smartmem_mlir.errors import OptionError
+from smartmem_mlir.iree.device_target import compile_flags, device_targets_attr
+from smartmem_mlir.targets import load_pipeline, load_target, target_names
+
+GOOD_VULKAN: dict[str, Any] = {
+    "name": "phone",
+    "summary": "A phone.",
+    "backend": "vulkan-spirv",
+    "opt_level": "O0",
+    "vulkan": {
+        "spirv_version": "1.3",
+        "compute": ["fp32", "int32"],
+        "storage": ["b32"],
+        "subgroup_sizes": [64],
+        "max_workgroup_size": [128, 128, 64],
+        "max_workgroup_invocations": 128,
+        "max_shared_memory_bytes": 16384,
+        "max_workgroup_count": [65535, 65535, 65535],
+    },
+}
+
+
+def write(folder: Path, content: object) -> str:
+    path = folder / "phone.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return str(path)
+
+
+def edited(*path: str, value: object = None, drop: bool = False) -> dict[str, Any]:
+    """GOOD_VULKAN with one field changed or dropped."""
+    content: dict[str, Any] = yaml.safe_load(yaml.safe_dump(GOOD_VULKAN))
+    section = content
+    for key in path[:-1]:
+        section = section[key]
+    if drop:
+        del section[path[-1]]
+    else:
+        section[path[-1]] = value
+    return content
+
+
+@pytest.mark.parametrize("name", target_names())
+def test_every_target_of_the_repository_is_valid(name: str) -> None:
+    target = load_target(name)
+    assert target.name == name
+    assert compile_flags(target)[0] == f"--iree-opt-level={target.opt_level}"
+
+
+def test_the_targets_that_the_documentation_promises_exist() -> None:
+    assert {"cpu", "cpu-arm64-android", "vulkan", "adreno", "mali", "nvidia", "lavapipe"} <= set(target_names())
+
+
+def test_a_target_can_be_a_file(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, GOOD_VULKAN))
+    attribute = device_targets_attr(target)
+    assert attribute is not None
+    assert "subgroup = none, subgroup_size_choices = [64]" in attribute
+    assert "max_workgroup_memory_bytes = 16384" in attribute
+
+
+def test_the_portable_target_allows_no_subgroup_operations() -> None:
+    vulkan = load_target("vulkan").vulkan
+    assert vulkan is not None
+    assert vulkan.subgroup_operations == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("vulcan", "vulkan"), ("adrno", "adreno"), ("cpu-arm64", "cpu-arm64-android")]
+)
+def test_an_unknown_target_names_near_matches(name: str, near: str) -> None:
+    with pytest.raises(OptionError, match=rf"unknown target '{name}'.*did you mean.*{near}"):
+        load_target(name)
+
+
+def test_an_unknown_target_without_near_match_lists_all() -> None:
+    with pytest.raises(OptionError, match=r"unknown target 'zzzz'; targets: adreno, cpu, .*vulkan"):
+        load_target("zzzz")
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(OptionError, match=r"nowhere\.yaml: no such target description"):
+        load_target("nowhere.yaml")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (edited("backend", drop=True), "field 'backend'"),
+        (edited("backend", value="metal"), "field 'backend'"),
+        (edited("opt_level", value="O9"), "field 'opt_level'"),
+        (edited("name", value="Not A Name"), "field 'name'"),
+        (edited("colour", value="red"), "field 'colour'"),
+        (edited("iree_flags", value=["rm -rf"]), "field 'iree_flags.0'"),
+        (edited("iree_flags", value=["--iree-x=a b"]), "field 'iree_flags.0'"),
+        (edited("vulkan", drop=True), "needs the section 'vulkan'"),
+        (edited("vulkan", "max_shared_memory_bytes", drop=True), "field 'vulkan.max_shared_memory_bytes'"),
+        (edited("vulkan", "max_shared_memory_bytes", value=-1), "field 'vulkan.max_shared_memory_bytes'"),
+        (edited("vulkan", "max_shared_memory_bytes", value=1 << 40), "field 'vulkan.max_shared_memory_bytes'"),
+        (edited("vulkan", "max_shared_memory_bytes", value="16384"), "field 'vulkan.max_shared_memory_bytes'"),
+        (edited("vulkan", "max_shared_memory_bytes", value=1.5), "field 'vulkan.max_shared_memory_bytes'"),
+        (edited("vulkan", "subgroup_sizes", value=[]), "field 'vulkan.subgroup_sizes'"),
+        (edited("vulkan", "subgroup_sizes", value=[12]), "12 is not a power of two"),
+        (edited("vulkan", "subgroup_sizes", value=[64, 64]), "lists a size twice"),
+        (edited("vulkan", "subgroup_sizes", value=[4096]), "field 'vulkan.subgroup_sizes.0'"),
+        (edited("vulkan", "max_workgroup_size", value=[128, 128]), "field 'vulkan.max_workgroup_size"),
+        (edited("vulkan", "max_workgroup_size", value=[0, 1, 1]), "field 'vulkan.max_workgroup_size.0'"),
+        (edited("vulkan", "compute", value=["fp31"]), "field 'vulkan.compute.0'"),
+        (edited("vulkan", "spirv_version", value="9.9"), "field 'vulkan.spirv_version'"),
+        (edited("vulkan", "capabilities", value=['Shader">>']), "field 'vulkan.capabilities.0'"),
+        ("- a\n- b\n", "expected a mapping"),
+        ("", "expected a mapping"),
+        ("name: [unclosed", "not valid YAML"),
+        ("name: !!python/object/apply:os.system [id]", "not valid YAML"),
+    ],
+)
+def test_a_bad_description_is_refused_by_field(tmp_path: Path, content: object, complaint: str) -> None:
+    path = write(tmp_path, content)
+    with pytest.raises(OptionError) as caught:
+        load_target(path)
+    assert complaint in str(caught.value)
+    assert str(caught.value).startswith(path)
+
+
+def test_several_subgroup_sizes_go_with_no_subgroup_operations_only(tmp_path: Path) -> None:
+    content = edited("vulkan", "subgroup_sizes", value=[32, 64])
+    assert load_target(write(tmp_path, content)).vulkan is not None
+    content["vulkan"]["subgroup_operations"] = ["shuffle"]
+    with pytest.raises(OptionError, match="exactly one size"):
+        load_target(write(tmp_path, content))
+
+
+def test_a_foreign_triple_cannot_take_the_features_of_the_host(tmp_path: Path) -> None:
+    content = {**GOOD_VULKAN, "backend": "llvm-cpu", "cpu": {"triple": "aarch64-none-linux", "cpu": "host"}}
+    del content["vulkan"]
+    with pytest.raises(OptionError, match="cpu 'host' needs triple 'host'"):
+        load_target(write(tmp_path, content))
+
+
+def test_pipelines_become_text(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "name: p\nsummary: s\npasses:\n- cse\n"
+        "- {pass: canonicalize, anchor: func.func, options: {top-down: false, max-iterations: 3}}\n"
+    )
+    text = load_pipeline(str(path)).text()
+    assert text == "builtin.module(cse,func.func(canonicalize{top-down=false max-iterations=3}))"
+
+
+def test_the_baseline_has_no_passes() -> None:
+    assert load_pipeline("baseline").text() == "builtin.module()"
+
+
+@pytest.mark.parametrize(
+    ("passes", "field"),
+    [
+        ("[{pas: cse}]", "passes.0.pass"),
+        ("['a b']", "passes.0.pass"),
+        ("[{pass: cse, options: {x: [1]}}]", "passes.0.options.x"),
+        ("cse", "passes"),
+    ],
+)
+def test_a_bad_pipeline_is_refused_by_field(tmp_path: Path, passes: str, field: str) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(f"name: p\nsummary: s\npasses: {passes}\n")
+    with pytest.raises(OptionError, match=f"field '{field}"):
+        load_pipeline(str(path))
+
+
+def test_an_unknown_pipeline_lists_the_known() -> None:
+    with pytest.raises(OptionError, match="unknown pipeline 'nope'; pipelines: baseline, default"):
+        load_pipeline("nope")
