@@ -12,6 +12,7 @@
 #include "mlir/CAPI/Registration.h"
 #include "mlir/CAPI/Support.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 using namespace mlir::smartmem;
@@ -24,8 +25,7 @@ static_assert(SmartMemStorageBuffer == static_cast<int>(Storage::Buffer) &&
               SmartMemStorageImage2DArray == static_cast<int>(Storage::Image2DArray) &&
               SmartMemStorageImage3D == static_cast<int>(Storage::Image3D));
 
-template <typename AttrT>
-static AttrT unwrapAs(MlirAttribute attr) {
+template <typename AttrT> static AttrT unwrapAs(MlirAttribute attr) {
   return cast<AttrT>(unwrap(attr));
 }
 
@@ -63,14 +63,20 @@ MlirAttribute smartmemLayoutAttrGetChecked(MlirLocation loc, MlirAffineMap map, 
   return getChecked<LayoutAttr>(loc, unwrap(map), static_cast<Storage>(storage), padAttr);
 }
 
-MlirAffineMap smartmemLayoutAttrGetMap(MlirAttribute attr) { return wrap(unwrapAs<LayoutAttr>(attr).getMap()); }
+MlirAffineMap smartmemLayoutAttrGetMap(MlirAttribute attr) {
+  return wrap(unwrapAs<LayoutAttr>(attr).getMap());
+}
 
 int32_t smartmemLayoutAttrGetStorage(MlirAttribute attr) {
   return static_cast<int32_t>(unwrapAs<LayoutAttr>(attr).getStorage());
 }
 
-double smartmemLayoutAttrGetPad(MlirAttribute attr) { return unwrapAs<LayoutAttr>(attr).getPadValue(); }
-bool smartmemLayoutAttrHasPad(MlirAttribute attr) { return static_cast<bool>(unwrapAs<LayoutAttr>(attr).getPad()); }
+double smartmemLayoutAttrGetPad(MlirAttribute attr) {
+  return unwrapAs<LayoutAttr>(attr).getPadValue();
+}
+bool smartmemLayoutAttrHasPad(MlirAttribute attr) {
+  return static_cast<bool>(unwrapAs<LayoutAttr>(attr).getPad());
+}
 
 bool smartmemLayoutAttrGetPhysicalShape(MlirAttribute attr, intptr_t rank, const int64_t *shape,
                                         int64_t *extents) {
@@ -99,7 +105,8 @@ MlirTypeID smartmemOpClassAttrGetTypeID() { return wrap(OpClassAttr::getTypeID()
 
 MlirAttribute smartmemOpClassAttrGet(MlirContext context, MlirStringRef name) {
   std::optional<OpClass> value = symbolizeOpClass(unwrap(name));
-  return wrap(value ? static_cast<Attribute>(OpClassAttr::get(unwrap(context), *value)) : Attribute());
+  return wrap(value ? static_cast<Attribute>(OpClassAttr::get(unwrap(context), *value))
+                    : Attribute());
 }
 
 MlirStringRef smartmemOpClassAttrGetName(MlirAttribute attr) {
@@ -114,18 +121,21 @@ bool smartmemAttrIsAPiece(MlirAttribute attr) { return isa<PieceAttr>(unwrap(att
 MlirTypeID smartmemPieceAttrGetTypeID() { return wrap(PieceAttr::getTypeID()); }
 
 MlirAttribute smartmemPieceAttrGetReadChecked(MlirLocation loc, intptr_t rank, const int64_t *lower,
-                                              const int64_t *upper, int64_t source, MlirAffineMap map) {
-  return getChecked<PieceAttr>(loc, ArrayRef(lower, rank), ArrayRef(upper, rank), source, unwrap(map),
-                               TypedAttr());
+                                              const int64_t *upper, int64_t source,
+                                              MlirAffineMap map) {
+  return getChecked<PieceAttr>(loc, ArrayRef(lower, rank), ArrayRef(upper, rank), source,
+                               unwrap(map), TypedAttr());
 }
 
 MlirAttribute smartmemPieceAttrGetFillChecked(MlirLocation loc, intptr_t rank, const int64_t *lower,
                                               const int64_t *upper, MlirAttribute fill) {
-  return getChecked<PieceAttr>(loc, ArrayRef(lower, rank), ArrayRef(upper, rank), int64_t(0), AffineMap(),
-                               dyn_cast<TypedAttr>(unwrap(fill)));
+  return getChecked<PieceAttr>(loc, ArrayRef(lower, rank), ArrayRef(upper, rank), int64_t(0),
+                               AffineMap(), dyn_cast<TypedAttr>(unwrap(fill)));
 }
 
-intptr_t smartmemPieceAttrGetRank(MlirAttribute attr) { return unwrapAs<PieceAttr>(attr).getLower().size(); }
+intptr_t smartmemPieceAttrGetRank(MlirAttribute attr) {
+  return unwrapAs<PieceAttr>(attr).getLower().size();
+}
 
 int64_t smartmemPieceAttrGetLower(MlirAttribute attr, intptr_t dim) {
   return unwrapAs<PieceAttr>(attr).getLower()[dim];
@@ -136,9 +146,26 @@ int64_t smartmemPieceAttrGetUpper(MlirAttribute attr, intptr_t dim) {
 }
 
 bool smartmemPieceAttrIsFill(MlirAttribute attr) { return unwrapAs<PieceAttr>(attr).isFill(); }
-int64_t smartmemPieceAttrGetSource(MlirAttribute attr) { return unwrapAs<PieceAttr>(attr).getSource(); }
-MlirAffineMap smartmemPieceAttrGetMap(MlirAttribute attr) { return wrap(unwrapAs<PieceAttr>(attr).getMap()); }
+int64_t smartmemPieceAttrGetSource(MlirAttribute attr) {
+  return unwrapAs<PieceAttr>(attr).getSource();
+}
+MlirAffineMap smartmemPieceAttrGetMap(MlirAttribute attr) {
+  return wrap(unwrapAs<PieceAttr>(attr).getMap());
+}
 
 MlirAttribute smartmemPieceAttrGetFill(MlirAttribute attr) {
   return wrap(static_cast<Attribute>(unwrapAs<PieceAttr>(attr).getFill()));
+}
+
+//===----------------------------------------------------------------------===//
+// Values of constants
+//===----------------------------------------------------------------------===//
+
+bool smartmemDenseResourceGetBytes(MlirAttribute attr, MlirStringRef *bytes) {
+  auto resource = dyn_cast<DenseResourceElementsAttr>(unwrap(attr));
+  AsmResourceBlob *blob = resource ? resource.getRawHandle().getBlob() : nullptr;
+  if (!blob)
+    return false;
+  *bytes = mlirStringRefCreate(blob->getData().data(), blob->getData().size());
+  return true;
 }

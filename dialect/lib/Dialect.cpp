@@ -19,7 +19,24 @@ using namespace mlir::smartmem;
 #define GET_ATTRDEF_CLASSES
 #include "SmartMem/SmartMemAttrs.cpp.inc"
 
+namespace {
+
+/// Layouts are long and recur: they are named at the top of the file, as #layout.
+struct AssemblyInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    if (!isa<LayoutAttr>(attr))
+      return AliasResult::NoAlias;
+    os << "layout";
+    return AliasResult::OverridableAlias;
+  }
+};
+
+} // namespace
+
 void SmartMemDialect::initialize() {
+  addInterfaces<AssemblyInterface>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "SmartMem/SmartMemAttrs.cpp.inc"
@@ -32,7 +49,7 @@ void SmartMemDialect::initialize() {
 
 LogicalResult SmartMemDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kOpClassAttrName && !isa<OpClassAttr>(attribute.getValue()))
-    return op->emitOpError() << "expects '" << kOpClassAttrName << "' to be an #smartmem.op_class, got "
-                             << attribute.getValue();
+    return op->emitOpError() << "expects '" << kOpClassAttrName
+                             << "' to be an #smartmem.op_class, got " << attribute.getValue();
   return success();
 }

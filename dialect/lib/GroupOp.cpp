@@ -34,9 +34,9 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
 
 void GroupOp::print(OpAsmPrinter &printer) {
   printer << '(';
-  llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()), printer, [&](auto pair) {
-    printer << std::get<0>(pair) << " = " << std::get<1>(pair);
-  });
+  llvm::interleaveComma(
+      llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
+      [&](auto pair) { printer << std::get<0>(pair) << " = " << std::get<1>(pair); });
   printer << ") : ";
   printer.printFunctionalType(*this);
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
@@ -60,8 +60,8 @@ LogicalResult GroupOp::verifyRegions() {
   if (!yield)
     return emitOpError() << "body must end in smartmem.yield";
   if (yield.getValues().getTypes() != getResults().getTypes())
-    return yield.emitOpError() << "yields (" << yield.getValues().getTypes() << ") but the group gives ("
-                               << getResults().getTypes() << ")";
+    return yield.emitOpError() << "yields (" << yield.getValues().getTypes()
+                               << ") but the group gives (" << getResults().getTypes() << ")";
   WalkResult walk = getBody().walk([](Operation *op) {
     if (isa<GroupOp, ParameterOp>(op)) {
       op->emitOpError() << "must not be inside a smartmem.group";
@@ -127,8 +127,8 @@ struct SimplifyResults : OpRewritePattern<GroupOp> {
     }
     if (yielded.size() == yield.getValues().size())
       return failure();
-    auto smaller = GroupOp::create(rewriter, op.getLoc(), TypeRange(ValueRange(yielded)), op.getInputs(),
-                                   op->getAttrs());
+    auto smaller = GroupOp::create(rewriter, op.getLoc(), TypeRange(ValueRange(yielded)),
+                                   op.getInputs(), op->getAttrs());
     rewriter.modifyOpInPlace(yield, [&] { yield.getValuesMutable().assign(yielded); });
     rewriter.inlineRegionBefore(op.getBody(), smaller.getBody(), smaller.getBody().end());
     for (auto [oldResult, newResult] : llvm::zip_equal(oldResults, smaller.getResults()))

@@ -111,7 +111,8 @@ private:
   /// each factor exceeds what all smaller digits can add up to.
   void learn(const LinearForm &form) {
     LinearForm unknown = getUnknown(form);
-    llvm::stable_sort(unknown.terms, [](auto &a, auto &b) { return std::abs(a.second) < std::abs(b.second); });
+    llvm::stable_sort(unknown.terms,
+                      [](auto &a, auto &b) { return std::abs(a.second) < std::abs(b.second); });
     for (size_t i = 1; i < unknown.terms.size(); ++i) {
       LinearForm smaller;
       smaller.terms.assign(unknown.terms.begin(), unknown.terms.begin() + i);
@@ -208,9 +209,9 @@ static bool isCrowded(AffineMap map, Box box) {
 
 /// Two points with one image that first differ in dimension `split`, as an integer
 /// program over both points and the quotients and remainders at each.
-static std::optional<SmallVector<int64_t>>
-findCollision(ArrayRef<SmallVector<int64_t, 8>> results, const FlatLinearConstraints &constraints, Box box,
-              unsigned split) {
+static std::optional<SmallVector<int64_t>> findCollision(ArrayRef<SmallVector<int64_t, 8>> results,
+                                                         const FlatLinearConstraints &constraints,
+                                                         Box box, unsigned split) {
   using namespace presburger;
   unsigned rank = box.lower.size(), vars = constraints.getNumVars();
   IntegerPolyhedron program(PresburgerSpace::getSetSpace(2 * vars));

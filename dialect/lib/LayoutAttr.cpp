@@ -49,8 +49,9 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     return {};
   std::optional<Storage> storage = symbolizeStorage(keyword);
   if (!storage) {
-    parser.emitError(storageLoc) << "unknown storage '" << keyword
-                                 << "', expected buffer, texel_buffer, image2d, image2d_array or image3d";
+    parser.emitError(storageLoc)
+        << "unknown storage '" << keyword
+        << "', expected buffer, texel_buffer, image2d, image2d_array or image3d";
     return {};
   }
   if (succeeded(parser.parseOptionalComma())) {
@@ -64,7 +65,8 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   if (parser.parseGreater())
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
-  return getChecked(function_ref<InFlightDiagnostic()>(emitError), parser.getContext(), map, *storage, pad);
+  return getChecked(function_ref<InFlightDiagnostic()>(emitError), parser.getContext(), map,
+                    *storage, pad);
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
@@ -100,8 +102,8 @@ static unsigned getMinPhysicalRank(Storage storage) {
   llvm_unreachable("unknown storage");
 }
 
-LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, AffineMap map, Storage storage,
-                                 FloatAttr pad) {
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, AffineMap map,
+                                 Storage storage, FloatAttr pad) {
   if (map.getNumSymbols() != 0)
     return emitError() << "layout map must not have symbols";
   if (!isQuasiAffine(map))
@@ -145,8 +147,9 @@ static bool isRepresentable(const APFloat &value, Type type) {
 }
 
 /// Extents of the physical dimensions, or why there are none.
-static FailureOr<SmallVector<int64_t>> computePhysicalShape(AffineMap map, ArrayRef<int64_t> shape,
-                                                            function_ref<InFlightDiagnostic()> emitError) {
+static FailureOr<SmallVector<int64_t>>
+computePhysicalShape(AffineMap map, ArrayRef<int64_t> shape,
+                     function_ref<InFlightDiagnostic()> emitError) {
   SmallVector<int64_t> extents, origin(shape.size(), 0);
   bool isEmpty = llvm::is_contained(shape, 0);
   int64_t size = 1;
@@ -158,16 +161,20 @@ static FailureOr<SmallVector<int64_t>> computePhysicalShape(AffineMap map, Array
     }
     std::optional<Range> range = getExactRange(expr, Box{origin, shape});
     if (!range)
-      return emitError() << "cannot bound physical coordinate " << i << " of " << AffineMapAttr::get(map), failure();
+      return emitError() << "cannot bound physical coordinate " << i << " of "
+                         << AffineMapAttr::get(map),
+             failure();
     if (range->min < 0)
-      return emitError() << "physical coordinate " << i << " of " << AffineMapAttr::get(map) << " can be " << range->min
-                         << ", which is negative",
+      return emitError() << "physical coordinate " << i << " of " << AffineMapAttr::get(map)
+                         << " can be " << range->min << ", which is negative",
              failure();
     extents.push_back(expr.getKind() == AffineExprKind::Mod
                           ? cast<AffineConstantExpr>(binary.getRHS()).getValue()
                           : range->max + 1);
     if (llvm::MulOverflow(size, extents.back(), size))
-      return emitError() << "physical size of " << AffineMapAttr::get(map) << " does not fit 63 bits", failure();
+      return emitError() << "physical size of " << AffineMapAttr::get(map)
+                         << " does not fit 63 bits",
+             failure();
   }
   return extents;
 }
@@ -178,7 +185,8 @@ static LogicalResult verifyInjective(AffineMap map, ArrayRef<int64_t> shape,
   if (answer.kind == Injectivity::Proved)
     return success();
   if (answer.kind == Injectivity::Unknown)
-    return emitError() << "cannot prove that " << AffineMapAttr::get(map) << " gives each element its own place";
+    return emitError() << "cannot prove that " << AffineMapAttr::get(map)
+                       << " gives each element its own place";
   InFlightDiagnostic diag = emitError();
   diag << AffineMapAttr::get(map) << " is not injective: ";
   if (answer.first.empty())
@@ -190,8 +198,8 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
                                          function_ref<InFlightDiagnostic()> emitError) const {
   AffineMap map = getMap();
   if (shape.size() != map.getNumDims())
-    return emitError() << "layout maps " << map.getNumDims() << " dimensions but the tensor has rank "
-                       << shape.size();
+    return emitError() << "layout maps " << map.getNumDims()
+                       << " dimensions but the tensor has rank " << shape.size();
   if (ShapedType::isDynamicShape(shape))
     return emitError() << "layout needs a tensor of static shape";
   FailureOr<SmallVector<int64_t>> extents = computePhysicalShape(map, shape, emitError);
@@ -203,11 +211,12 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
       return emitError() << "storage " << storage << " needs a last physical dimension of extent "
                          << kTexelLanes << ", got " << extents->back();
     if (!isTexelElement(elementType))
-      return emitError() << "storage " << storage << " holds 8, 16 or 32-bit integers, f16 or f32, got "
-                         << elementType;
+      return emitError() << "storage " << storage
+                         << " holds 8, 16 or 32-bit integers, f16 or f32, got " << elementType;
   }
   if (FloatAttr pad = getPad(); pad && !isRepresentable(pad.getValue(), elementType))
-    return emitError() << "padding value " << pad.getValueAsDouble() << " is not representable in " << elementType;
+    return emitError() << "padding value " << pad.getValueAsDouble() << " is not representable in "
+                       << elementType;
   return verifyInjective(map, shape, emitError);
 }
 
@@ -217,7 +226,8 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
 
 FailureOr<SmallVector<int64_t>> LayoutAttr::getPhysicalShape(ArrayRef<int64_t> shape) const {
   ScopedDiagnosticHandler quiet(getContext(), [](Diagnostic &) { return success(); });
-  return computePhysicalShape(getMap(), shape, [&] { return mlir::emitError(UnknownLoc::get(getContext())); });
+  return computePhysicalShape(getMap(), shape,
+                              [&] { return mlir::emitError(UnknownLoc::get(getContext())); });
 }
 
 FailureOr<std::array<int64_t, 3>> LayoutAttr::getTexelExtents(ArrayRef<int64_t> shape) const {

@@ -30,9 +30,8 @@ void ParameterOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   // The last component of the key, when it makes an SSA name: "a/b.weight" -> %weight.
   StringRef key = getKey();
   StringRef name = key.substr(key.find_last_of("/.") + 1);
-  if (!name.empty() && llvm::isAlpha(name.front()) && llvm::all_of(name, [](char c) {
-        return llvm::isAlnum(c) || c == '_';
-      }))
+  if (!name.empty() && llvm::isAlpha(name.front()) &&
+      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     setName(getResult(), name);
 }
 
@@ -82,6 +81,7 @@ struct ComposeConversions : OpRewritePattern<ConvertLayoutOp> {
 
 } // namespace
 
-void ConvertLayoutOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+void ConvertLayoutOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                  MLIRContext *context) {
   patterns.add<ComposeConversions>(context);
 }

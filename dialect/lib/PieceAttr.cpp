@@ -12,10 +12,12 @@
 using namespace mlir;
 using namespace mlir::smartmem;
 
-LogicalResult PieceAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> lower,
-                                ArrayRef<int64_t> upper, int64_t source, AffineMap map, TypedAttr fill) {
+LogicalResult PieceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<int64_t> lower, ArrayRef<int64_t> upper, int64_t source,
+                                AffineMap map, TypedAttr fill) {
   if (lower.size() != upper.size())
-    return emitError() << "box has " << lower.size() << " lower and " << upper.size() << " upper bounds";
+    return emitError() << "box has " << lower.size() << " lower and " << upper.size()
+                       << " upper bounds";
   for (auto [lo, hi] : llvm::zip_equal(lower, upper))
     if (lo < 0 || lo >= hi)
       return emitError() << "box bounds must be 0 <= lower < upper, got " << lo << " to " << hi;

@@ -131,7 +131,8 @@ static std::optional<ValueSet> getProduct(const ValueSet &a, int64_t factor) {
 }
 
 static ValueSet getQuotient(const ValueSet &a, int64_t divisor, bool ceil) {
-  auto divide = ceil ? llvm::divideCeilSigned<int64_t, int64_t> : llvm::divideFloorSigned<int64_t, int64_t>;
+  auto divide =
+      ceil ? llvm::divideCeilSigned<int64_t, int64_t> : llvm::divideFloorSigned<int64_t, int64_t>;
   ValueSet quotient = a;
   quotient.min = divide(a.min, divisor);
   quotient.max = divide(a.max, divisor);

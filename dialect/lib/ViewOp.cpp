@@ -19,7 +19,8 @@ static auto getPieceList(ArrayAttr pieces) { return pieces.getAsRange<PieceAttr>
 
 /// Whether the piece's box is the whole index space of `shape`.
 static bool isWhole(PieceAttr piece, ArrayRef<int64_t> shape) {
-  return llvm::all_of(piece.getLower(), [](int64_t lo) { return lo == 0; }) && piece.getUpper() == shape;
+  return llvm::all_of(piece.getLower(), [](int64_t lo) { return lo == 0; }) &&
+         piece.getUpper() == shape;
 }
 
 void ViewOp::build(OpBuilder &builder, OperationState &state, RankedTensorType result, Value source,
@@ -68,16 +69,17 @@ ParseResult ViewOp::parse(OpAsmParser &parser, OperationState &state) {
       parser.resolveOperands(sources, type.getInputs(), loc, state.operands))
     return failure();
   if (map) {
-    auto result = type.getNumResults() == 1 ? dyn_cast<RankedTensorType>(type.getResult(0)) : nullptr;
+    auto result =
+        type.getNumResults() == 1 ? dyn_cast<RankedTensorType>(type.getResult(0)) : nullptr;
     if (!result)
       return parser.emitError(loc, "expected one ranked tensor result");
     SmallVector<int64_t> origin(result.getRank(), 0);
     if (llvm::is_contained(result.getShape(), 0))
       return parser.emitError(loc, "expected 'pieces []' for an empty result");
     auto emitError = [&] { return parser.emitError(loc); };
-    auto piece = PieceAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), parser.getContext(),
-                                       ArrayRef<int64_t>(origin), result.getShape(), int64_t(0), map,
-                                       TypedAttr());
+    auto piece = PieceAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError),
+                                       parser.getContext(), ArrayRef<int64_t>(origin),
+                                       result.getShape(), int64_t(0), map, TypedAttr());
     if (!piece)
       return failure();
     pieces.push_back(piece);
@@ -126,8 +128,8 @@ static LogicalResult verifyPiece(ViewOp op, unsigned index, PieceAttr piece) {
                        << result.getRank();
   for (auto [i, hi] : llvm::enumerate(piece.getUpper()))
     if (hi > result.getDimSize(i))
-      return emitError() << "ends at " << hi << " in dimension " << i << ", beyond the result's extent "
-                         << result.getDimSize(i);
+      return emitError() << "ends at " << hi << " in dimension " << i
+                         << ", beyond the result's extent " << result.getDimSize(i);
   if (piece.isFill()) {
     if (piece.getFill().getType() != result.getElementType())
       return emitError() << "fills with " << piece.getFill() << " but the result holds "
@@ -145,7 +147,8 @@ static LogicalResult verifyPiece(ViewOp op, unsigned index, PieceAttr piece) {
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
     std::optional<Range> range = getExactRange(expr, Box{piece.getLower(), piece.getUpper()});
     if (!range)
-      return emitError() << "has an index that cannot be bounded: dimension " << i << " of " << AffineMapAttr::get(map);
+      return emitError() << "has an index that cannot be bounded: dimension " << i << " of "
+                         << AffineMapAttr::get(map);
     int64_t extent = source.getDimSize(i), outside = range->min < 0 ? range->min : range->max;
     if (outside < 0 || outside >= extent)
       return emitError() << "reads index " << outside << " of dimension " << i << " of source "
@@ -160,10 +163,11 @@ static LogicalResult verifyPartition(ViewOp op) {
   // Boxes that overlap overlap in dimension 0, so only neighbours there are compared.
   llvm::stable_sort(pieces, [](PieceAttr a, PieceAttr b) { return a.getLower() < b.getLower(); });
   auto overlap = [](PieceAttr a, PieceAttr b) {
-    return llvm::all_of(llvm::zip_equal(a.getLower(), a.getUpper(), b.getLower(), b.getUpper()), [](auto box) {
-      auto [aLo, aHi, bLo, bHi] = box;
-      return aLo < bHi && bLo < aHi;
-    });
+    return llvm::all_of(llvm::zip_equal(a.getLower(), a.getUpper(), b.getLower(), b.getUpper()),
+                        [](auto box) {
+                          auto [aLo, aHi, bLo, bHi] = box;
+                          return aLo < bHi && bLo < aHi;
+                        });
   };
   int64_t covered = 0;
   for (auto [i, piece] : llvm::enumerate(pieces)) {
@@ -219,7 +223,8 @@ struct SimplifySources : OpRewritePattern<ViewOp> {
       if (!piece.isFill()) {
         Value source = op.getSources()[piece.getSource()];
         int64_t index = position.insert({source, position.size()}).first->second;
-        piece = PieceAttr::get(getContext(), piece.getLower(), piece.getUpper(), index, piece.getMap());
+        piece =
+            PieceAttr::get(getContext(), piece.getLower(), piece.getUpper(), index, piece.getMap());
       }
       pieces.push_back(piece);
     }
@@ -251,7 +256,8 @@ struct JoinPieces : OpRewritePattern<ViewOp> {
     }
     if (!touching)
       return {};
-    return PieceAttr::get(a.getContext(), a.getLower(), b.getUpper(), a.getSource(), a.getMap(), a.getFill());
+    return PieceAttr::get(a.getContext(), a.getLower(), b.getUpper(), a.getSource(), a.getMap(),
+                          a.getFill());
   }
 
   LogicalResult matchAndRewrite(ViewOp op, PatternRewriter &rewriter) const override {

@@ -27,8 +27,8 @@ struct LoadDialects : DialectExtensionBase {
   void apply(MLIRContext *context, MutableArrayRef<Dialect *>) const override {
     for (const std::string &name : description->dependentDialects)
       if (!context->getOrLoadDialect(name))
-        emitError(UnknownLoc::get(context)) << description->argument << " needs the dialect '" << name
-                                            << "', which is not registered";
+        emitError(UnknownLoc::get(context)) << description->argument << " needs the dialect '"
+                                            << name << "', which is not registered";
   }
   std::unique_ptr<DialectExtensionBase> clone() const override {
     return std::make_unique<LoadDialects>(description);
@@ -43,7 +43,9 @@ public:
       : Pass(id, getAnchor(*pass)), description(std::move(pass)) {
     addOptions();
   }
-  PythonPass(const PythonPass &other) : Pass(other), description(other.description) { addOptions(); }
+  PythonPass(const PythonPass &other) : Pass(other), description(other.description) {
+    addOptions();
+  }
 
   StringRef getName() const override { return description->name; }
   StringRef getArgument() const override { return description->argument; }
@@ -53,8 +55,9 @@ public:
     registry.addExtension(getTypeID(), std::make_unique<LoadDialects>(description));
   }
 
-  LogicalResult initializeOptions(StringRef text,
-                                  function_ref<LogicalResult(const Twine &)> errorHandler) override {
+  LogicalResult
+  initializeOptions(StringRef text,
+                    function_ref<LogicalResult(const Twine &)> errorHandler) override {
     auto named = [&](const Twine &message) {
       return errorHandler(Twine(getArgument()) + ": " + StringRef(message.str()).rtrim());
     };
@@ -62,8 +65,11 @@ public:
       std::string legal;
       for (const PassOption &option : description->options)
         legal += (legal.empty() ? "" : ", ") + option.name;
-      return named(StringRef(message.str()).rtrim() +
-                   (legal.empty() ? Twine("; it has no options") : "; its options are " + Twine(legal)));
+      std::string text = message.str();
+      StringRef problem = StringRef(text).rtrim();
+      problem.consume_front("<Pass-Options-Parser>: ");
+      return named(problem + (legal.empty() ? Twine("; it has no options")
+                                            : "; its options are " + Twine(legal)));
     };
     if (failed(Pass::initializeOptions(text, withChoices)))
       return failure();
@@ -86,8 +92,11 @@ protected:
     PassFailure problem;
     if (description->run(getOptionValues(), wrap(getOperation()), problem))
       return;
-    Operation *culprit = problem.op.ptr ? unwrap(problem.op) : getOperation();
-    culprit->emitError() << problem.message;
+    // Only a particular operation is shown in full: the anchor may be a whole model.
+    if (problem.op.ptr)
+      unwrap(problem.op)->emitError() << problem.message;
+    else
+      emitError(getOperation()->getLoc()) << problem.message;
     signalPassFailure();
   }
 
@@ -105,11 +114,11 @@ private:
         lists.push_back(std::make_unique<ListOption<std::string>>(
             *this, option.name, help, llvm::cl::list_init<std::string>(option.defaultValue)));
       } else if (option.kind == PassOption::Flag) {
-        flags.push_back(std::make_unique<Option<bool>>(*this, option.name, help,
-                                                       llvm::cl::init(option.defaultValue[0] == "true")));
+        flags.push_back(std::make_unique<Option<bool>>(
+            *this, option.name, help, llvm::cl::init(option.defaultValue[0] == "true")));
       } else {
-        scalars.push_back(std::make_unique<Option<std::string>>(*this, option.name, help,
-                                                                llvm::cl::init(option.defaultValue[0])));
+        scalars.push_back(std::make_unique<Option<std::string>>(
+            *this, option.name, help, llvm::cl::init(option.defaultValue[0])));
       }
     }
   }
@@ -121,7 +130,8 @@ private:
     for (auto &option : flags)
       values.push_back({option->ArgStr.str(), {option->getValue() ? "true" : "false"}});
     for (auto &option : lists)
-      values.push_back({option->ArgStr.str(), std::vector<std::string>((**option).begin(), (**option).end())});
+      values.push_back(
+          {option->ArgStr.str(), std::vector<std::string>((**option).begin(), (**option).end())});
     return values;
   }
 
@@ -151,7 +161,7 @@ int smartmem::runOptMain(std::vector<std::string> arguments, MlirDialectRegistry
   for (std::string &argument : arguments)
     argv.push_back(argument.data());
   argv.push_back(nullptr);
-  return asMainReturnCode(MlirOptMain(static_cast<int>(arguments.size()), argv.data(),
-                                      "smartmem-opt: mlir-opt with the smartmem dialect and passes\n",
-                                      *unwrap(dialects)));
+  return asMainReturnCode(MlirOptMain(
+      static_cast<int>(arguments.size()), argv.data(),
+      "smartmem-opt: mlir-opt with the smartmem dialect and passes\n", *unwrap(dialects)));
 }

@@ -17,7 +17,9 @@
 namespace nb = nanobind;
 using namespace mlir::python::nanobind_adaptors;
 
-static MlirStringRef toRef(const std::string &text) { return mlirStringRefCreate(text.data(), text.size()); }
+static MlirStringRef toRef(const std::string &text) {
+  return mlirStringRefCreate(text.data(), text.size());
+}
 static std::string toString(MlirStringRef ref) { return std::string(ref.data, ref.length); }
 
 /// Calls `build(location)` and turns its diagnostics into a ValueError.
@@ -46,7 +48,8 @@ static void bindLayout(nb::module_ &m) {
   mlir_attribute_subclass(m, "LayoutAttr", smartmemAttrIsALayout, smartmemLayoutAttrGetTypeID)
       .def_classmethod(
           "get",
-          [](nb::object cls, MlirAffineMap map, const std::string &storage, std::optional<double> pad) {
+          [](nb::object cls, MlirAffineMap map, const std::string &storage,
+             std::optional<double> pad) {
             MlirContext context = mlirAffineMapGetContext(map);
             int32_t kind = getStorage(storage);
             return getChecked(std::move(cls), context, [&](MlirLocation loc) {
@@ -54,21 +57,26 @@ static void bindLayout(nb::module_ &m) {
             });
           },
           nb::arg("cls"), nb::arg("map"), nb::arg("storage"), nb::arg("pad") = nb::none(),
-          "A layout from a map of logical indices to physical coordinates and the name of a storage.")
-      .def_property_readonly("map", smartmemLayoutAttrGetMap, "Logical index to physical coordinate.")
+          "A layout from a map of logical indices to physical coordinates and the name of a "
+          "storage.")
+      .def_property_readonly("map", smartmemLayoutAttrGetMap,
+                             "Logical index to physical coordinate.")
       .def_property_readonly(
           "storage",
           [](MlirAttribute self) {
             return toString(smartmemStorageToString(smartmemLayoutAttrGetStorage(self)));
           },
           "Name of the storage: buffer, texel_buffer, image2d, image2d_array or image3d.")
-      .def_property_readonly("pad", smartmemLayoutAttrGetPad, "Value of padding cells; 0.0 unless given.")
+      .def_property_readonly("pad", smartmemLayoutAttrGetPad,
+                             "Value of padding cells; 0.0 unless given.")
       .def(
           "physical_shape",
           [](MlirAttribute self, const std::vector<int64_t> &shape) {
-            std::vector<int64_t> extents(mlirAffineMapGetNumResults(smartmemLayoutAttrGetMap(self)));
+            std::vector<int64_t> extents(
+                mlirAffineMapGetNumResults(smartmemLayoutAttrGetMap(self)));
             checkRank(self, shape.size());
-            if (!smartmemLayoutAttrGetPhysicalShape(self, shape.size(), shape.data(), extents.data()))
+            if (!smartmemLayoutAttrGetPhysicalShape(self, shape.size(), shape.data(),
+                                                    extents.data()))
               throw nb::value_error("the layout has no physical shape for a tensor of this shape");
             return extents;
           },
@@ -82,7 +90,8 @@ static void bindLayout(nb::module_ &m) {
               throw nb::value_error("the layout has no texel extents for a tensor of this shape");
             return std::make_tuple(extents[0], extents[1], extents[2]);
           },
-          nb::arg("shape"), "Extents (x, y, z) of the texel storage; z counts the layers of an array.");
+          nb::arg("shape"),
+          "Extents (x, y, z) of the texel storage; z counts the layers of an array.");
 }
 
 static void bindOpClass(nb::module_ &m) {
@@ -102,7 +111,8 @@ static void bindOpClass(nb::module_ &m) {
           "Name of the class.");
 }
 
-static std::vector<int64_t> getBounds(MlirAttribute piece, int64_t (*bound)(MlirAttribute, intptr_t)) {
+static std::vector<int64_t> getBounds(MlirAttribute piece,
+                                      int64_t (*bound)(MlirAttribute, intptr_t)) {
   std::vector<int64_t> bounds(smartmemPieceAttrGetRank(piece));
   for (size_t i = 0; i < bounds.size(); ++i)
     bounds[i] = bound(piece, i);
@@ -122,8 +132,8 @@ static void bindPiece(nb::module_ &m) {
              int64_t source, MlirAffineMap map) {
             checkSameRank(lower, upper);
             return getChecked(std::move(cls), mlirAffineMapGetContext(map), [&](MlirLocation loc) {
-              return smartmemPieceAttrGetReadChecked(loc, lower.size(), lower.data(), upper.data(), source,
-                                                     map);
+              return smartmemPieceAttrGetReadChecked(loc, lower.size(), lower.data(), upper.data(),
+                                                     source, map);
             });
           },
           nb::arg("cls"), nb::arg("lower"), nb::arg("upper"), nb::arg("source"), nb::arg("map"),
@@ -134,7 +144,8 @@ static void bindPiece(nb::module_ &m) {
              MlirAttribute fill) {
             checkSameRank(lower, upper);
             return getChecked(std::move(cls), mlirAttributeGetContext(fill), [&](MlirLocation loc) {
-              return smartmemPieceAttrGetFillChecked(loc, lower.size(), lower.data(), upper.data(), fill);
+              return smartmemPieceAttrGetFillChecked(loc, lower.size(), lower.data(), upper.data(),
+                                                     fill);
             });
           },
           nb::arg("cls"), nb::arg("lower"), nb::arg("upper"), nb::arg("value"),
@@ -148,8 +159,9 @@ static void bindPiece(nb::module_ &m) {
       .def_property_readonly(
           "source",
           [](MlirAttribute self) {
-            return smartmemPieceAttrIsFill(self) ? std::nullopt
-                                                 : std::optional<int64_t>(smartmemPieceAttrGetSource(self));
+            return smartmemPieceAttrIsFill(self)
+                       ? std::nullopt
+                       : std::optional<int64_t>(smartmemPieceAttrGetSource(self));
           },
           "Number of the source operand; None for a constant.")
       .def_property_readonly(
@@ -172,4 +184,14 @@ void smartmem::python::bindAttributes(nb::module_ &m) {
   bindLayout(m);
   bindOpClass(m);
   bindPiece(m);
+  m.def(
+      "dense_resource_bytes",
+      [](MlirAttribute attr) {
+        MlirStringRef bytes;
+        return smartmemDenseResourceGetBytes(attr, &bytes)
+                   ? nb::object(nb::bytes(bytes.data, bytes.length))
+                   : nb::object(nb::none());
+      },
+      nb::arg("attr"), nb::sig("def dense_resource_bytes(attr: mlir.ir.Attribute) -> bytes | None"),
+      "The bytes behind a dense_resource attribute; None when they are not in memory.");
 }

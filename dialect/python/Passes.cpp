@@ -34,8 +34,9 @@ static PassOption toOption(const OptionTuple &option) {
   return {kind == "flag" ? PassOption::Flag : PassOption::Scalar, name, help, defaultValue};
 }
 
-static void registerPass(const std::string &argument, const std::string &name, const std::string &summary,
-                         const std::string &anchor, const std::vector<OptionTuple> &options,
+static void registerPass(const std::string &argument, const std::string &name,
+                         const std::string &summary, const std::string &anchor,
+                         const std::vector<OptionTuple> &options,
                          const std::vector<std::string> &dependentDialects, nb::callable check,
                          nb::callable run) {
   if (isPassRegistered(argument))

@@ -1,11 +1,10 @@
-"""`mlir.ir` with the smartmem dialect registered."""
+"""Contexts with the smartmem dialect."""
 
 from __future__ import annotations
 
-from mlir.ir import *
-from mlir.ir import Context, register_attribute_builder
+from mlir.ir import Context
 
-import smartmem_mlir.dialects
+import smartmem_mlir.dialects  # noqa: F401 (registers the dialect)
 
 
 def make_context(*, allow_unregistered_dialects: bool = False) -> Context:

@@ -73,11 +73,13 @@ MLIR_CAPI_EXPORTED bool smartmemAttrIsAPiece(MlirAttribute attr);
 MLIR_CAPI_EXPORTED MlirTypeID smartmemPieceAttrGetTypeID(void);
 /// A piece that reads a source; null with a diagnostic at `loc` when it is not valid.
 MLIR_CAPI_EXPORTED MlirAttribute smartmemPieceAttrGetReadChecked(MlirLocation loc, intptr_t rank,
-                                                                 const int64_t *lower, const int64_t *upper,
+                                                                 const int64_t *lower,
+                                                                 const int64_t *upper,
                                                                  int64_t source, MlirAffineMap map);
 /// A piece of one constant; null with a diagnostic at `loc` when it is not valid.
 MLIR_CAPI_EXPORTED MlirAttribute smartmemPieceAttrGetFillChecked(MlirLocation loc, intptr_t rank,
-                                                                 const int64_t *lower, const int64_t *upper,
+                                                                 const int64_t *lower,
+                                                                 const int64_t *upper,
                                                                  MlirAttribute fill);
 MLIR_CAPI_EXPORTED intptr_t smartmemPieceAttrGetRank(MlirAttribute attr);
 MLIR_CAPI_EXPORTED int64_t smartmemPieceAttrGetLower(MlirAttribute attr, intptr_t dim);
@@ -88,6 +90,14 @@ MLIR_CAPI_EXPORTED int64_t smartmemPieceAttrGetSource(MlirAttribute attr);
 MLIR_CAPI_EXPORTED MlirAffineMap smartmemPieceAttrGetMap(MlirAttribute attr);
 /// The constant; null for pieces that read a source.
 MLIR_CAPI_EXPORTED MlirAttribute smartmemPieceAttrGetFill(MlirAttribute attr);
+
+//===----------------------------------------------------------------------===//
+// Values of constants
+//===----------------------------------------------------------------------===//
+
+/// The bytes behind a `dense_resource` attribute; false when its blob is not in memory.
+/// They live as long as the context.
+MLIR_CAPI_EXPORTED bool smartmemDenseResourceGetBytes(MlirAttribute attr, MlirStringRef *bytes);
 
 #ifdef __cplusplus
 }

@@ -5,11 +5,11 @@ Importing this package registers the dialect: every :class:`mlir.ir.Context` mad
 
 from __future__ import annotations
 
-import mlir.ir  # loads the MLIR library that the extension links to; must come first
+import mlir.ir  # noqa: F401 (loads the library that the extension links to; must come first)
 from mlir._mlir_libs import get_dialect_registry
 from mlir._mlir_libs._mlir import globals as _globals
 
-from smartmem_mlir import _smartmem
+import smartmem_mlir._smartmem as _smartmem
 
 _smartmem.register_dialects(get_dialect_registry())
 # Where MLIR looks for the Python classes of operations; without it they come back as plain OpView.

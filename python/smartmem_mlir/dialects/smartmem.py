@@ -7,9 +7,35 @@ from collections.abc import Sequence
 from mlir.ir import ArrayAttr, Attribute, Context, register_attribute_builder
 
 from smartmem_mlir._smartmem import LayoutAttr, OpClassAttr, PieceAttr
+from smartmem_mlir.dialects._smartmem_ops_gen import (
+    ConvertLayoutOp,
+    GroupOp,
+    ParameterOp,
+    ViewOp,
+    YieldOp,
+    convert_layout,
+    group,
+    parameter,
+    view,
+    yield_,
+)
 
-from ._smartmem_enum_gen import *
-from ._smartmem_ops_gen import *
+__all__ = [
+    "OP_CLASS_ATTR",
+    "ConvertLayoutOp",
+    "GroupOp",
+    "LayoutAttr",
+    "OpClassAttr",
+    "ParameterOp",
+    "PieceAttr",
+    "ViewOp",
+    "YieldOp",
+    "convert_layout",
+    "group",
+    "parameter",
+    "view",
+    "yield_",
+]
 
 OP_CLASS_ATTR = "smartmem.op_class"
 """Name of the discardable attribute that holds an operation's class."""
