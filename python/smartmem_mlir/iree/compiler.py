@@ -60,13 +60,13 @@ def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: 
         try:
             code = _run(command, stderr, options)
         except BaseException:
-            output.unlink(missing_ok=True)
+            _remove(output)
             raise
         if code == 0:
             return time.monotonic() - started
         stderr.seek(0)
         messages = stderr.read().decode(errors="replace")
-    output.unlink(missing_ok=True)
+    _remove(output)
     if "No space left on device" in messages:
         raise SmartMemError("no space left on the disk", hint="free some space", file=output)
     what = _describe_failure(code, messages, source, options.timeout_s)
@@ -91,6 +91,12 @@ def _run(command: Sequence[str], stderr: IO[bytes], options: CompilerOptions) ->
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _remove(output: Path) -> None:
+    # Nothing but a file: the output may be a device, which is not ours to remove.
+    if output.is_file():
+        output.unlink()
 
 
 def _describe_failure(code: int | None, messages: str, source: Path, timeout_s: float) -> str:

@@ -12,6 +12,7 @@ import iree.runtime as rt
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from smartmem_mlir.errors import InvalidModelError
 from smartmem_mlir.iree.archive import write_archive
 from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
