@@ -1,0 +1,287 @@
+"""A campaign: every model, every number of threads, every engine, one result file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+
+from smartmem_mlir.bench.engines import Device, Engine, iree_engine
+from smartmem_mlir.bench.host import available_memory, checkout_commit, cpus_for, this_host, usable_cpus
+from smartmem_mlir.bench.iree_variants import (
+    VARIANTS,
+    Setting,
+    all_settings,
+    compile_variant,
+    counts_of,
+    share_weights,
+)
+from smartmem_mlir.bench.measure import Entrant, Plan, convert, race
+from smartmem_mlir.bench.model import BenchModel, copy_model, open_model
+from smartmem_mlir.bench.peaks import measure_peak
+from smartmem_mlir.bench.peer_process import PeerError
+from smartmem_mlir.bench.reference import Workload, make_workload
+from smartmem_mlir.bench.results import Campaign, Measurement, ModelResult, Settings
+from smartmem_mlir.errors import OptionError, SmartMemError
+from smartmem_mlir.targets import TargetDescription
+
+_SWEEP_RUNS = 6
+_SWEEP_ROUNDS = 2
+# Engines hold weights in a form of their own beside the file's bytes.
+_RESIDENT_FACTOR = 3
+
+BASELINE, OURS = "iree", "smartmem"
+"""Names of the engines that run plain IREE and our modules in every table."""
+
+
+@dataclass(frozen=True)
+class CampaignOptions:
+    """How to run a campaign.
+
+    Args:
+        targets: What to compile for; ours is the first, plain IREE may use any.
+        threads: Numbers of CPU threads, each a separate race.
+        peers: The rivals.
+        variants: Names in :data:`.iree_variants.VARIANTS`.
+        iree_settings: Settings of plain IREE to try, by name; None for all.
+        runs: Timed inferences of each engine.
+        rounds: Turns over which they are spread.
+        time_limit: Seconds an engine has for each step.
+        tolerance: Largest relative L2 error that counts as right.
+        seed: Seed of the inputs.
+        dims: Sizes of symbolic dimensions.
+        keep: Keep compiled modules and converted models.
+    """
+
+    targets: tuple[TargetDescription, ...]
+    threads: tuple[int, ...]
+    peers: tuple[Engine, ...]
+    variants: tuple[str, ...]
+    iree_settings: tuple[str, ...] | None = None
+    runs: int = 50
+    rounds: int = 5
+    time_limit: float = 600.0
+    tolerance: float = 1e-3
+    seed: int = 0
+    dims: Mapping[str, int] = field(default_factory=dict)
+    keep: bool = False
+
+    @property
+    def device(self) -> Device:
+        """Where the targets' modules run."""
+        return "cpu" if self.targets[0].cpu is not None else "vulkan"
+
+    def settings(self) -> list[Setting]:
+        """The settings of plain IREE to try.
+
+        Raises:
+            OptionError: A name is unknown.
+        """
+        known = {setting.name: setting for setting in all_settings(self.targets)}
+        names = list(known) if self.iree_settings is None else list(self.iree_settings)
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise OptionError(f"unknown setting of plain IREE '{unknown[0]}'", hint=f"settings: {', '.join(known)}")
+        return [known[name] for name in names]
+
+
+def run_campaign(
+    models: Sequence[Path],
+    options: CampaignOptions,
+    output: Path,
+    say: Callable[[str], None],
+    record: Callable[[Campaign], None],
+) -> Campaign:
+    """Run a campaign.
+
+    Args:
+        models: ONNX files.
+        options: How to run it.
+        output: Folder for intermediate files, under `work/`.
+        say: Told what happens next.
+        record: Given the campaign so far after each model, so that a campaign that is cut short is not lost.
+
+    Raises:
+        SmartMemError: An option is wrong, or the machine cannot be measured. A model that cannot be read, and what an
+            engine does wrong, is recorded instead.
+    """
+    plans = {threads: _plan(options, threads) for threads in options.threads}
+    options.settings()  # a wrong name should not cost the time that it takes to get there
+    host = this_host()
+    peaks = []
+    for threads, plan in plans.items():
+        say(f"measuring this machine with {threads} threads")
+        peaks.append(measure_peak(plan.cpus))
+    campaign = Campaign(
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        commit=checkout_commit(),
+        host=host,
+        settings=Settings(
+            target=", ".join(target.name for target in options.targets),
+            threads=options.threads,
+            runs=options.runs,
+            rounds=options.rounds,
+            time_limit_s=options.time_limit,
+            tolerance=options.tolerance,
+            seed=options.seed,
+        ),
+        peaks=tuple(peaks),
+    )
+    for source in models:
+        workdir = output / "work" / source.stem
+        shutil.rmtree(workdir, ignore_errors=True)
+        changes: dict[str, object] = {}
+        try:
+            run = _ModelRun(source, options, workdir, partial(_say_of, say, source.stem))
+            changes["models"] = (*campaign.models, run.run(list(plans.values())))
+        except SmartMemError as error:
+            say(f"{source.stem}: {error}")
+            changes["skipped"] = {**campaign.skipped, source.stem: str(error)}
+        finally:
+            if not options.keep:
+                shutil.rmtree(workdir, ignore_errors=True)
+        changes["host"] = host.model_copy(update={"load_after": this_host().load_before})
+        campaign = campaign.model_copy(update=changes)
+        record(campaign)
+    return campaign
+
+
+def _say_of(say: Callable[[str], None], model: str, text: str) -> None:
+    say(f"{model}: {text}")
+
+
+def _plan(options: CampaignOptions, threads: int) -> Plan:
+    return Plan(
+        device=options.device,
+        cpus=cpus_for(threads),
+        runs=options.runs,
+        rounds=min(options.rounds, options.runs),
+        time_limit=options.time_limit,
+        tolerance=options.tolerance,
+    )
+
+
+class _ModelRun:
+    """Everything for one model; conversions and compilations are shared by all numbers of threads."""
+
+    def __init__(self, source: Path, options: CampaignOptions, workdir: Path, say: Callable[[str], None]) -> None:
+        self._options = options
+        self._workdir = workdir
+        self._say = say
+        say("reading the model")
+        self._model: BenchModel = open_model(source, workdir / "model", options.dims)
+        say("computing the reference")
+        self._workload: Workload = make_workload(
+            self._model, workdir / "inputs", options.seed, threads=len(usable_cpus())
+        )
+        self._failures: list[Measurement] = []
+
+    def run(self, plans: Sequence[Plan]) -> ModelResult:
+        """Race every engine once for each plan."""
+        peers = self._convert_peers()
+        baselines = self._compile_baselines() if "baseline" in self._options.variants else []
+        ours = [
+            entrant
+            for variant in self._options.variants
+            if variant != "baseline" and (entrant := self._compile_ours(variant)) is not None
+        ]
+        measurements: list[Measurement] = []
+        sweep: list[Measurement] = []
+        for plan in plans:
+            plan = replace(plan, resident=self._fits_in_memory(len(peers) + len(baselines) + len(ours)))
+            failed = [failure.model_copy(update={"threads": plan.threads}) for failure in self._failures]
+            tried = self._race(baselines, replace(plan, runs=_SWEEP_RUNS, rounds=_SWEEP_ROUNDS), "sweep")
+            best = _best(baselines, tried)
+            tried += [failure for failure in failed if failure.engine == BASELINE]
+            sweep += tried
+            entrants = [*([best] if best is not None else []), *ours, *peers]
+            measurements += self._race(entrants, plan, "race")
+            if best is None and tried:
+                measurements.append(_nearest_failure(tried))
+            measurements += [failure for failure in failed if failure.engine != BASELINE]
+        return ModelResult(facts=self._model.facts, measurements=tuple(measurements), sweep=tuple(sweep))
+
+    def _race(self, entrants: Sequence[Entrant], plan: Plan, name: str) -> list[Measurement]:
+        folder = self._workdir / f"{name}-{plan.threads}"
+        say = lambda text: self._say(f"{plan.threads} threads, {name}, {text}")  # noqa: E731
+        return race(entrants, self._workload, self._model.signature, plan, folder, say)
+
+    def _convert_peers(self) -> list[Entrant]:
+        entrants = []
+        for engine in self._options.peers:
+            if not engine.converts:
+                entrants.append(Entrant(engine, self._model.path))
+                continue
+            self._say(f"converting for {engine.title}")
+            folder = self._workdir / "converted" / engine.name
+            try:
+                model = copy_model(self._model, folder)
+                artifact, seconds = convert(
+                    engine, model, self._model.signature, usable_cpus(), folder, self._options.time_limit
+                )
+                entrants.append(Entrant(engine, artifact, seconds))
+            except PeerError as failure:
+                self._fail(engine.name, failure)
+        return entrants
+
+    def _compile_baselines(self) -> list[Entrant]:
+        """Plain IREE at every setting that compiles."""
+        engine = iree_engine(BASELINE, "plain IREE")
+        entrants: list[Entrant] = []
+        for setting in self._options.settings():
+            entrant = self._compile(engine, setting, VARIANTS["baseline"][1])
+            if entrant is None:
+                continue
+            if entrants:
+                share_weights(entrant.artifact, entrants[0].artifact)
+            entrants.append(entrant)
+        return entrants
+
+    def _compile_ours(self, variant: str) -> Entrant | None:
+        title, flags = VARIANTS[variant]
+        target = self._options.targets[0]
+        return self._compile(iree_engine(variant, title), Setting(target.opt_level, target), flags)
+
+    def _compile(self, engine: Engine, setting: Setting, flags: Sequence[str]) -> Entrant | None:
+        self._say(f"compiling {engine.title} ({setting.name})")
+        folder = self._workdir / "compiled" / f"{engine.name}-{setting.name}".replace(" ", "-")
+        try:
+            directory, seconds = compile_variant(
+                self._model.source, self._model.dims, setting, flags, folder, self._options.time_limit
+            )
+        except PeerError as failure:
+            self._fail(engine.name, failure, setting.name)
+            return None
+        return Entrant(engine, directory, seconds, setting.name, counts_of(directory))
+
+    def _fail(self, engine: str, failure: PeerError, setting: str | None = None) -> None:
+        self._say(f"{engine}{f' ({setting})' if setting else ''}: {failure.kind}")
+        self._failures.append(
+            Measurement(
+                engine=engine,
+                device=self._options.device,
+                threads=0,
+                status=failure.kind,
+                error=failure.message,
+                setting=setting,
+            )
+        )
+
+    def _fits_in_memory(self, engines: int) -> bool:
+        available = available_memory()
+        needed = _RESIDENT_FACTOR * self._model.facts.weight_bytes * engines
+        return available is None or needed < available // 2
+
+
+def _best(entrants: Sequence[Entrant], tried: Sequence[Measurement]) -> Entrant | None:
+    """The fastest entrant among those that verified."""
+    ranked = [(m.median_ms, i) for i, m in enumerate(tried) if m.median_ms is not None]
+    return entrants[min(ranked)[1]] if ranked else None
+
+
+def _nearest_failure(tried: Sequence[Measurement]) -> Measurement:
+    """What stands for plain IREE if no setting verifies: rather one that ran wrong than one that did not run."""
+    return min(tried, key=lambda measurement: measurement.status != "wrong")
