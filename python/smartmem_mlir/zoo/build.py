@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.zoo.card import EXPORTERS, Exporter, ModelCard
 from smartmem_mlir.zoo.environment import require
-from smartmem_mlir.zoo.export import DEFAULT_OPSET, check_opset, export, export_hollow, hollow
+from smartmem_mlir.zoo.export import DEFAULT_OPSET, check_opset, export
 from smartmem_mlir.zoo.matching import batch_norms, describe
 from smartmem_mlir.zoo.randomize import DEFAULT_SEED, draws, randomize
 from smartmem_mlir.zoo.recipe import METADATA_KEY, materialize, replacing
 from smartmem_mlir.zoo.registry import create, find
+from smartmem_mlir.zoo.streaming import export_hollow, hollow
 from smartmem_mlir.zoo.verify import Reference
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 _MANTISSA = 24
+_CHUNK = 1 << 22
+"""Elements drawn at a time: even, so that chunks do not show in the stream."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,14 @@ class Draw:
 def _uniform(seed: int, key: str, count: int) -> npt.NDArray[np.float32]:
     """`count` float32 values in [0, 1) that fill the 24-bit mantissa."""
     digest = hashlib.sha256(f"{seed}/{key}".encode()).digest()
-    raw = np.random.PCG64(int.from_bytes(digest[:16], "little")).random_raw((count + 1) // 2)
-    # Little-endian on every machine, so that the order of the two halves does not depend on the host.
-    bits = np.asarray(raw).astype("<u8", copy=False).view("<u4")[:count]
-    unit = (bits >> np.uint32(32 - _MANTISSA)).astype(np.float32)
+    source = np.random.PCG64(int.from_bytes(digest[:16], "little"))
+    unit = np.empty(count, np.float32)
+    for start in range(0, count, _CHUNK):
+        part = unit[start : start + _CHUNK]
+        raw = np.asarray(source.random_raw((len(part) + 1) // 2))
+        # Little-endian on every machine, so that the order of the two halves does not depend on the host.
+        bits = raw.astype("<u8", copy=False).view("<u4")[: len(part)]
+        part[:] = bits >> np.uint32(32 - _MANTISSA)
     unit *= np.float32(2.0**-_MANTISSA)
     return unit
 
