@@ -80,7 +80,8 @@ public:
 protected:
   LogicalResult initialize(MLIRContext *context) override {
     // One interpreter lock: worker threads would wait for the thread that waits for them.
-    context->disableMultithreading();
+    if (context->isMultithreadingEnabled())
+      context->disableMultithreading();
     return success();
   }
 

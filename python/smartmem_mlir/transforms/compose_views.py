@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 from mlir import ir
 
@@ -11,6 +13,7 @@ from smartmem_mlir.index_maps.errors import ExpressionLimitExceeded, PieceLimitE
 from smartmem_mlir.index_maps.unify import unify_pieces
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
+from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, value_key, write_view
 
 
@@ -83,3 +86,19 @@ def _compose_upwards(view: View, sources: list[ir.Value], generations: int | Non
 
 def _is_view_value(value: ir.Value) -> bool:
     return is_view(defining_op(value))
+
+
+@dataclass(frozen=True)
+class ComposeViews(Pass):
+    """Make a view of a view one view.
+
+    Index maps are composed and simplified (paper, section 3.2.1), so that a chain of movements of any length costs one
+    index computation. A view with several users is composed into each.
+    """
+
+    argument: ClassVar[str] = "smartmem-compose-views"
+    example: ClassVar[str] = "transforms/compose_views/roll_of_slices.mlir"
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        compose_views(op)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from mlir import ir
 
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.movement import as_view
+from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.view_ops import write_view
 
 
@@ -27,3 +31,19 @@ def raise_views(root: ir.Operation) -> int:
         op.erase()
         raised += 1
     return raised
+
+
+@dataclass(frozen=True)
+class RaiseViews(Pass):
+    """Turn every data-movement operation into a view.
+
+    Transposes, reshapes, slices, concatenations, paddings, broadcasts and gathers at constant positions become
+    `smartmem.view`, in whatever spelling they come, `linalg.generic` included. A gather at run-time positions stays.
+    """
+
+    argument: ClassVar[str] = "smartmem-raise-views"
+    example: ClassVar[str] = "transforms/raise_views/window_partition.mlir"
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        raise_views(op)

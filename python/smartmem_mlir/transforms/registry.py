@@ -24,9 +24,15 @@ from smartmem_mlir.transforms.pass_base import (
 )
 
 PASSES: tuple[str, ...] = (
+    "compose_views.ComposeViews",
     "externalize_constants.ExternalizeConstants",
     "fold_layouts.FoldLayouts",
+    "fold_views.FoldViews",
+    "hoist_views.HoistViews",
+    "materialize_views.MaterializeViews",
     "print_cost.PrintCost",
+    "raise_views.RaiseViews",
+    "sink_scales.SinkScales",
 )
 """`module.Class` below `smartmem_mlir.transforms`, in alphabetical order."""
 

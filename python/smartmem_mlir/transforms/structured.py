@@ -169,7 +169,7 @@ def _write_expr(expr: Expr) -> ir.AffineExpr:
     return total + expr.const if expr.const else total
 
 
-def is_projection(access: Access, extents: Sequence[int]) -> bool:
+def is_projection(access: Access) -> bool:
     """Whether each coordinate is a distinct dimension, or 0: what linalg tiles and fuses as an indexing map."""
     seen = [expr.single_atom for expr in access if expr != ZERO]
     return all(isinstance(atom, Dim) for atom in seen) and len(set(seen)) == len(seen)
@@ -198,7 +198,7 @@ def build_generic(
         [output.type for output in outputs],
         list(inputs),
         list(outputs),
-        [ir.AffineMapAttr.get(write_map(access, rank)) for access in accesses],
+        [write_map(access, rank) for access in accesses],
         ir.Attribute.parse(f"[{kinds}]"),
     )
     elements = [_element_type(value.type) for value in (*inputs, *outputs)]
@@ -245,3 +245,12 @@ def splat_init(value: ir.Value, shape: Sequence[int]) -> ir.Value | None:
         empty = tensor.empty(list(shape), type_.element_type)
         return linalg.fill(op.operands[0], outs=[empty])
     return None
+
+
+def feeds_contraction(value: ir.Value) -> bool:
+    """Whether every user of `value` is a contraction."""
+    for use in value.uses:
+        structured = read_structured(use.owner.operation)
+        if structured is None or not structured.is_contraction:
+            return False
+    return True

@@ -1,0 +1,210 @@
+"""Rewriting a structured operation so that it reads (or writes) through views itself.
+
+The pieces that `fold-views` decides with: composing a view into an operand's index map, refining the iteration space
+until the map is a permutation, and building the operation over the refined space. Nothing here chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mlir import ir
+
+from smartmem_mlir.index_maps import movement
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.errors import NotInvertibleError
+from smartmem_mlir.index_maps.expr import Expr, dim
+from smartmem_mlir.index_maps.inverse import inverse
+from smartmem_mlir.index_maps.map import IndexMap
+from smartmem_mlir.index_maps.refine import Digit, Refinement, StridedAccess, factor, refine
+from smartmem_mlir.index_maps.simplify import Simplifier, simplify_exprs
+from smartmem_mlir.index_maps.view import View
+from smartmem_mlir.transforms.structured import Access, StructuredOp, build_generic, splat_init
+from smartmem_mlir.transforms.view_ops import shape_of, write_view
+
+
+def is_reshape(view: View) -> bool:
+    """Whether the view renames indices without reordering elements: row-major addresses are the same on both sides."""
+    single = view.single_map
+    if single is None or view.box.volume != Box.of(view.operands[0]).volume:
+        return False
+    address = movement.linearize(single.exprs, view.operands[0])
+    wanted = movement.linearize([dim(i) for i in range(len(view.shape))], view.shape)
+    return Simplifier(view.box).equal(address, wanted)
+
+
+def is_structured_read(view: View) -> bool:
+    """Whether the view is an expansion and a slice, in memory order: code that reads through it is not scattered."""
+    single = view.single_map
+    if single is None:
+        return False
+    access = factor(view.operands[0], single.exprs, view.shape)
+    if access is None:
+        return False
+    # Dimensions of extent 1 do not occur in any expression and do not disturb the order.
+    return access.dims == tuple(i for i, extent in enumerate(view.shape) if extent > 1)
+
+
+@dataclass(frozen=True)
+class FoldedAccesses:
+    """An operation's accesses after folding, over the refined iteration space.
+
+    Args:
+        refinement: How the iteration space was split.
+        sources: The tensors to read, one per input: a view's source where the view was folded.
+        accesses: How each input is read and each output written.
+    """
+
+    refinement: Refinement
+    sources: tuple[ir.Value, ...]
+    accesses: tuple[StridedAccess, ...]
+
+
+def fold_accesses(
+    op: StructuredOp,
+    folded: Mapping[int, tuple[IndexMap, ir.Value]],
+    optional: Mapping[int, tuple[IndexMap, ir.Value]],
+) -> FoldedAccesses | None:
+    """Plans the operation with views folded into its inputs.
+
+    Args:
+        op: The consumer.
+        folded: For each input that must fold: the view's map and source.
+        optional: The same for inputs that fold only if that splits no further dimension.
+
+    Returns:
+        None when some access stays without strides, or an output would not be written once and in full.
+    """
+    accesses = list(op.accesses)
+    sources = list(op.inputs)
+    for number, (index_map, source) in folded.items():
+        accesses[number] = _compose_access(index_map, op.accesses[number], op.extents)
+        sources[number] = source
+    refinement = refine(op.extents, accesses)
+    if refinement is None:
+        return None
+    for number, (index_map, source) in optional.items():
+        through = _compose_access(index_map, op.accesses[number], op.extents)
+        if refine(refinement.extents, [refinement.apply(through)]) == trivial_refinement(refinement.extents):
+            accesses[number], sources[number] = through, source
+    return plan_accesses(op, refinement, sources, accesses, [shape_of(output) for output in op.outputs])
+
+
+def trivial_refinement(extents: Sequence[int]) -> Refinement:
+    """The refinement that splits nothing."""
+    return Refinement(tuple((extent,) for extent in extents))
+
+
+def plan_accesses(
+    op: StructuredOp,
+    refinement: Refinement,
+    sources: Sequence[ir.Value],
+    accesses: Sequence[Access],
+    output_shapes: Sequence[Sequence[int]],
+) -> FoldedAccesses | None:
+    """Factors every access over the refined space, None when one has no strides or an output is not covered."""
+    if (not refinement.is_trivial or 1 in op.extents) and reads_index(op):
+        return None
+    shapes = [_shape(source) for source in sources] + [tuple(shape) for shape in output_shapes]
+    factored = []
+    for shape, access in zip(shapes, accesses, strict=True):
+        strided = factor(shape, refinement.apply(access), refinement.extents)
+        if strided is None or len(set(strided.dims)) != len(strided.dims):
+            return None
+        factored.append(strided)
+    if not all(strided.is_bijection for strided in factored[len(sources) :]):
+        return None
+    return FoldedAccesses(refinement, tuple(sources), tuple(factored))
+
+
+def rebuild(op: StructuredOp, plan: FoldedAccesses) -> list[ir.Value] | None:
+    """Creates the planned operation before `op`.
+
+    Returns:
+        Its results, each reshaped to the shape that the plan's accesses factored; None when an output's initial value
+        is not uniform, so that it cannot be made in another shape.
+    """
+    with ir.InsertionPoint(op.op), op.op.location:
+        inputs = [
+            structured_read(source, access)
+            for source, access in zip(plan.sources, plan.accesses[: len(op.inputs)], strict=True)
+        ]
+        output_accesses = plan.accesses[len(op.inputs) :]
+        shapes = [_indexed_extents(access) for access in output_accesses]
+        outputs = [splat_init(output, shape) for output, shape in zip(op.outputs, shapes, strict=True)]
+        made = [output for output in outputs if output is not None]
+        if len(made) < len(outputs):
+            return None
+        # Dimensions of extent 1 occur in no access, so that nothing would say how long they are.
+        kept = [d for d, extent in enumerate(plan.refinement.extents) if extent > 1]
+        new_dim = {old: dim(new) for new, old in enumerate(kept)}
+        reduced = [op.reductions[original] for original, part in enumerate(plan.refinement.parts) for _ in part]
+        reductions = [reduced[d] for d in kept]
+        maps = [tuple(new_dim[d] for d in access.dims) for access in plan.accesses]
+        generic = build_generic(inputs, made, maps, reductions, op.body)
+        results = []
+        for result, access, shape in zip(generic.results, output_accesses, shapes, strict=True):
+            whole = [_axis_extent(axis) for axis in access.axes]
+            results.append(write_view(movement.reshape(shape, whole), [result], result.type.element_type))
+        return results
+
+
+def structured_read(source: ir.Value, access: StridedAccess) -> ir.Value:
+    """The tensor `source`, expanded into digits and sliced, as a view; its axes are `access.dims` in order."""
+    if not isinstance(source.type, ir.RankedTensorType):
+        return source
+    shape = _indexed_extents(access)
+    axes = iter(range(len(shape)))
+    exprs = []
+    for axis in access.axes:
+        index = [
+            Expr(digit.offset) if digit.dim is None else dim(next(axes)) * digit.step + digit.offset for digit in axis
+        ]
+        exprs.append(movement.linearize(index, [digit.extent for digit in axis]))
+    view = View.mapped(shape, shape_of(source), exprs)
+    return write_view(view, [source], source.type.element_type)
+
+
+def fold_into_output(op: StructuredOp, view: View) -> tuple[FoldedAccesses, tuple[int, ...]] | None:
+    """Plans the operation writing a bijective view of its single result directly.
+
+    Returns:
+        The plan and the view's shape, or None when the view has no inverse or the access no strides.
+    """
+    single = view.single_map
+    if single is None or len(op.outputs) != 1:
+        return None
+    try:
+        placed = inverse(single, Box.of(view.operands[0]))
+    except NotInvertibleError:
+        return None
+    output = _compose_access(placed, op.output_accesses[0], op.extents)
+    accesses = [*op.input_accesses, output]
+    refinement = refine(op.extents, accesses)
+    if refinement is None:
+        return None
+    plan = plan_accesses(op, refinement, op.inputs, accesses, [view.shape])
+    return None if plan is None else (plan, view.shape)
+
+
+def _compose_access(outer: IndexMap, inner: Access, extents: Sequence[int]) -> Access:
+    return simplify_exprs([expr.substitute(inner) for expr in outer.exprs], Box.of(extents))
+
+
+def _indexed_extents(access: StridedAccess) -> tuple[int, ...]:
+    return tuple(digit.size for digit in access.digits if digit.dim is not None)
+
+
+def _axis_extent(axis: Sequence[Digit]) -> int:
+    return prod(digit.extent for digit in axis)
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return shape_of(value) if isinstance(value.type, ir.RankedTensorType) else ()
+
+
+def reads_index(op: StructuredOp) -> bool:
+    """Whether the body depends on the position in the iteration space."""
+    return any(inner.operation.name == "linalg.index" for inner in op.body.operations)

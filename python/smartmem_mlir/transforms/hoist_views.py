@@ -1,0 +1,219 @@
+"""hoist-views: a view of what a normalisation or an elementwise chain computes becomes a view of what it reads.
+
+A view commutes with any operation that treats the elements it moves alike: the transpose of a sum is the sum of the
+transposes, and windows of a layer norm are the layer norm of windows. So in front of a contraction that cannot read
+through a view (a rotation leaves a remainder that no iteration space absorbs) the producers compute in the order that
+the contraction wants, and the view ends up where an index is computed once a row: at the reads of the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from math import prod
+from typing import ClassVar, TypeAlias
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, dim
+from smartmem_mlir.index_maps.simplify import simplify_exprs
+from smartmem_mlir.index_maps.view import View
+from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read, reads_index
+from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
+from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.structured import (
+    Access,
+    StructuredOp,
+    build_generic,
+    feeds_contraction,
+    is_projection,
+    read_structured,
+    splat_init,
+)
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, value_key, write_view
+
+Cluster: TypeAlias = dict[ir.Operation, StructuredOp | None]
+"""Operations that may move, read as structured operations; None for a view, which is composed into what moves."""
+
+
+def hoist_views(root: ir.Operation, wanted: Callable[[ir.Operation], bool]) -> int:
+    """Hoists views over the operations that compute their sources.
+
+    Args:
+        root: Where to look.
+        wanted: Which views to hoist; asked before each one.
+
+    Returns:
+        How many views were hoisted.
+    """
+    hoisted = 0
+    for op in block_operations(root):
+        if not is_view(op) or len(op.operands) != 1:
+            continue
+        view = read_view(op)
+        if view.single_map is None or is_reshape(view) or is_structured_read(view) or not wanted(op):
+            continue
+        cluster = _movable_cluster(op)
+        if not any(cluster.values()):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            value = _Hoist(cluster).view_of(view, op.operands[0])
+        op.results[0].replace_all_uses_with(value)
+        hoisted += 1
+        erase_dead(root)
+    return hoisted
+
+
+def _movable_cluster(view_op: ir.Operation) -> Cluster:
+    """The operations above the view whose every user is the view or in the cluster: moving them duplicates nothing."""
+    cluster: Cluster = {}
+    rejected: set[ir.Operation] = set()
+    pending = [defining_op(view_op.operands[0])]
+    while pending:
+        # Latest first, so that the users of an operation have been decided on before it is.
+        pending.sort(key=cmp_to_key(_program_order))
+        op = pending.pop()
+        if op is None or op in cluster or op in rejected or op.block != view_op.block:
+            continue
+        if not all(user == view_op or user in cluster for user in users_of(op)):
+            rejected.add(op)
+            continue
+        structured = read_structured(op)
+        if structured is not None and _is_movable(structured):
+            cluster[op] = structured
+            pending.extend(defining_op(value) for value in structured.inputs)
+        elif is_view(op):
+            cluster[op] = None
+            pending.extend(defining_op(value) for value in op.operands)
+        else:
+            rejected.add(op)
+    return cluster
+
+
+def _program_order(a: ir.Operation | None, b: ir.Operation | None) -> int:
+    if a is None or b is None or a == b or a.block != b.block:
+        return (a is not None) - (b is not None)
+    return -1 if a.is_before_in_block(b) else 1
+
+
+def users_of(op: ir.Operation) -> list[ir.Operation]:
+    """Every user of every result."""
+    return [user for result in op.results for user in users(result)]
+
+
+def _is_movable(op: StructuredOp) -> bool:
+    return (
+        len(op.outputs) == 1
+        and not op.is_contraction
+        and not reads_index(op)
+        and all(is_projection(access) for access in op.accesses)
+    )
+
+
+class _Hoist:
+    """Creates, at the insertion point, views of values by recomputing their producers in the view's order."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._made: dict[tuple[View, tuple[int, int]], ir.Value] = {}
+
+    def view_of(self, view: View, value: ir.Value) -> ir.Value:
+        """`view` of `value`; two requests for the same are one value."""
+        key = (view, value_key(value))
+        if key not in self._made:
+            self._made[key] = self._create(view, value)
+        return self._made[key]
+
+    def _create(self, view: View, value: ir.Value) -> ir.Value:
+        producer = defining_op(value)
+        op = self._cluster.get(producer) if producer is not None else None
+        rebuilt = self._rebuild(op, view) if op is not None else None
+        return rebuilt if rebuilt is not None else write_view(view, [value], value.type.element_type)
+
+    def _rebuild(self, op: StructuredOp, view: View) -> ir.Value | None:
+        """The operation over the view's index space, or None when that would compute more than before."""
+        single = view.single_map
+        if single is None:
+            return None
+        old_dims = _old_dims(op, single.exprs, len(view.shape))
+        extents = (*view.shape, *(e for e, reduced in zip(op.extents, op.reductions, strict=True) if reduced))
+        if prod(extents) > prod(op.extents):
+            return None
+        inputs, accesses = [], []
+        for value, access in zip(op.inputs, op.input_accesses, strict=True):
+            wanted = simplify_exprs([expr.substitute(old_dims) for expr in access], Box.of(extents))
+            source, read = self._read(value, wanted, extents)
+            inputs.append(source)
+            accesses.append(read)
+        output = splat_init(op.outputs[0], view.shape)
+        if output is None:
+            return None
+        accesses.append(tuple(dim(i) for i in range(len(view.shape))))
+        reductions = [False] * len(view.shape) + [True] * sum(op.reductions)
+        return build_generic(inputs, [output], accesses, reductions, op.body).results[0]
+
+    def _read(self, value: ir.Value, wanted: Access, extents: Sequence[int]) -> tuple[ir.Value, Access]:
+        """A tensor and a projection that together read `value` at `wanted`."""
+        if not isinstance(value.type, ir.RankedTensorType):
+            return value, wanted
+        value, wanted = _through_views(value, wanted, extents)
+        shape = shape_of(value)
+        if is_projection(wanted) and all(
+            expr == ZERO or extents[next(iter(expr.dims))] == size for expr, size in zip(wanted, shape, strict=True)
+        ):
+            return value, wanted
+        used = sorted(set().union(*(expr.dims for expr in wanted)))
+        renumber = [dim(used.index(d)) if d in used else ZERO for d in range(len(extents))]
+        view = View.mapped([extents[d] for d in used], shape, [expr.substitute(renumber) for expr in wanted])
+        return self.view_of(view, value), tuple(dim(d) for d in used)
+
+
+def _through_views(value: ir.Value, wanted: Access, extents: Sequence[int]) -> tuple[ir.Value, Access]:
+    """Reads the tensor behind a view instead: a broadcast would make its source look as large as its result."""
+    while True:
+        op = defining_op(value)
+        single = read_view(op).single_map if op is not None and is_view(op) else None
+        if op is None or single is None:
+            return value, wanted
+        value = op.operands[0]
+        wanted = simplify_exprs([expr.substitute(wanted) for expr in single.exprs], Box.of(extents))
+
+
+def _old_dims(op: StructuredOp, coordinates: Sequence[Expr], rank: int) -> list[Expr]:
+    """Each dimension of the operation over the new space: the view's dimensions, then the reduced ones."""
+    old: list[Expr] = []
+    reduced = 0
+    for index, is_reduced in enumerate(op.reductions):
+        if is_reduced:
+            old.append(dim(rank + reduced))
+            reduced += 1
+            continue
+        position = _coordinate_of(op.output_accesses[0], index)
+        old.append(ZERO if position is None else coordinates[position])
+    return old
+
+
+def _coordinate_of(access: Access, index: int) -> int | None:
+    for position, expr in enumerate(access):
+        atom = expr.single_atom
+        if isinstance(atom, Dim) and atom.index == index:
+            return position
+    return None
+
+
+@dataclass(frozen=True)
+class HoistViews(Pass):
+    """Move views in front of contractions up to the reads of what computes their source.
+
+    Normalisations and elementwise chains are recomputed in the view's order, so that a layer norm writes shifted
+    windows directly. Nothing is computed twice: an operation moves only if all of its users do.
+    """
+
+    argument: ClassVar[str] = "smartmem-hoist-views"
+    example: ClassVar[str] = "transforms/hoist_views/layer_norm_windows.mlir"
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        hoist_views(op, lambda view: feeds_contraction(view.results[0]))

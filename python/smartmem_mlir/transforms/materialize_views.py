@@ -1,0 +1,300 @@
+"""materialize-views: what is left of the views becomes tensor operations and index arithmetic.
+
+Cheapest first: a view that keeps elements in memory order is an expansion, a collapse and a slice, which cost nothing;
+a permutation is a `linalg.generic` that fuses with its neighbours; stacked tensors and borders of one constant have
+operations of their own; anything else computes the source index of each element. Its innermost dimension keeps stride 1
+where the map has it, so that code generators still find contiguous vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlir import ir
+from mlir.dialects import affine, arith, linalg, tensor
+
+from smartmem_mlir.index_maps import movement
+from smartmem_mlir.index_maps.box import Box, Ranges
+from smartmem_mlir.index_maps.expr import Expr, dim, dims
+from smartmem_mlir.index_maps.refine import Digit, StridedAccess, factor, refine
+from smartmem_mlir.index_maps.simplify import Simplifier
+from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
+from smartmem_mlir.transforms.ir_walk import block_operations, users
+from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.structured import read_structured, tensor_type, write_map
+from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of
+
+
+def materialize_views(root: ir.Operation) -> int:
+    """Replaces every view below `root`.
+
+    Returns:
+        How many views were replaced.
+    """
+    count = 0
+    for op in block_operations(root):
+        if not is_view(op):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            element_type = op.results[0].type.element_type
+            value = materialize(read_view(op), list(op.operands), element_type, _is_absorbed(op.results[0]))
+        op.results[0].replace_all_uses_with(value)
+        op.erase()
+        count += 1
+    return count
+
+
+def _is_absorbed(value: ir.Value) -> bool:
+    """Whether every user computes element by element or row by row: an index computed there costs once a row."""
+    readers = [read_structured(user) for user in users(value)]
+    return all(reader is not None and not reader.is_contraction for reader in readers)
+
+
+def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, absorbed: bool) -> ir.Value:
+    """Creates, at the insertion point, operations that compute the view of `sources`.
+
+    Args:
+        view: What to compute.
+        sources: One tensor per operand of the view.
+        element_type: Element type of the result.
+        absorbed: Whether the users will compute the indices themselves. A permutation spelled as such would be moved
+            about by the code generator's own rules and split what should be one kernel.
+    """
+    single = view.single_map
+    if single is not None:
+        if is_structured_read(view):
+            access = factor(view.operands[0], single.exprs, view.shape)
+            assert access is not None
+            return _reshaped(_expand_and_slice(sources[0], access), view.shape)
+        if is_reshape(view):
+            return _reshaped(sources[0], view.shape)
+        permuted = None if absorbed else _permuted(view, sources[0])
+        if permuted is not None:
+            return permuted
+    padded = _padded(view, sources)
+    if padded is not None:
+        return padded
+    stacked = _stacked(view, sources, element_type)
+    return _gathered(view, sources, element_type) if stacked is None else stacked
+
+
+def _expand_and_slice(source: ir.Value, access: StridedAccess) -> ir.Value:
+    """The source by digits, cut to what is read; digits that no dimension indexes are dropped."""
+    digits = access.digits
+    value = source
+    if any(len(axis) > 1 for axis in access.axes):
+        value = _reshaped(value, [digit.extent for digit in digits])
+    kept = [digit.size for digit in digits if digit.dim is not None]
+    if all(_is_untouched(digit) for digit in digits):
+        return _reshaped(value, kept)
+    return tensor.ExtractSliceOp(
+        tensor_type(kept, value.type),
+        value,
+        [],
+        [],
+        [],
+        [digit.offset for digit in digits],
+        [digit.size for digit in digits],
+        [digit.step for digit in digits],
+    ).result
+
+
+def _is_untouched(digit: Digit) -> bool:
+    return digit.is_whole and digit.offset == 0
+
+
+def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """The tensor in another shape, by collapsing each run of axes that changes and expanding it again."""
+    old, new = shape_of(value), tuple(shape)
+    if old == new:
+        return value
+    groups = movement.reshape_groups(old, new)
+    collapsed = [_product(old, old_axes) for old_axes, _ in groups]
+    if len(collapsed) < len(old):
+        target = tensor_type(collapsed if new else [], value.type)
+        value = tensor.CollapseShapeOp(target, value, [list(axes) for axes, _ in groups] if new else []).result
+    if len(new) > len(shape_of(value)):
+        reassociation = [list(axes) for _, axes in groups] if old else []
+        value = tensor.ExpandShapeOp(tensor_type(new, value.type), value, reassociation, [], list(new)).result
+    return value
+
+
+def _product(extents: Sequence[int], axes: range) -> int:
+    total = 1
+    for axis in axes:
+        total *= extents[axis]
+    return total
+
+
+def _permuted(view: View, source: ir.Value) -> ir.Value | None:
+    """A copy with permuted and repeated dimensions over a refined index space, None if the map has other parts."""
+    single = view.single_map
+    assert single is not None
+    refinement = refine(view.shape, [single.exprs])
+    if refinement is None:
+        return None
+    access = factor(view.operands[0], refinement.apply(single.exprs), refinement.extents)
+    if access is None or len(set(access.dims)) < len(access.dims):
+        return None
+    read = _expand_and_slice(source, access)
+    extents = refinement.extents
+    empty = tensor.empty(list(extents), source.type.element_type)
+    generic = linalg.GenericOp(
+        [empty.type],
+        [read],
+        [empty],
+        [write_map([dim(d) for d in access.dims], len(extents)), write_map(dims(len(extents)), len(extents))],
+        _parallel(len(extents)),
+    )
+    block = ir.Block.create_at_start(generic.regions[0], [source.type.element_type] * 2, [generic.location] * 2)
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([block.arguments[0]])
+    return _reshaped(generic.results[0], view.shape)
+
+
+def _parallel(rank: int) -> ir.Attribute:
+    return ir.Attribute.parse("[" + ", ".join(["#linalg.iterator_type<parallel>"] * rank) + "]")
+
+
+def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
+    """`tensor.pad` for one whole source inside a border of one constant."""
+    reads = [piece for piece in view.pieces if not isinstance(piece.source, Fill)]
+    fills = {piece.source for piece in view.pieces if isinstance(piece.source, Fill)}
+    if len(reads) != 1 or len(fills) != 1 or len(sources) != 1:
+        return None
+    piece, source = reads[0], sources[0]
+    if not _is_whole(piece, shape_of(source)):
+        return None
+    low = list(piece.box.lo)
+    high = [extent - hi for extent, hi in zip(view.shape, piece.box.hi, strict=True)]
+    element = source.type.element_type
+    (fill,) = fills
+    assert isinstance(fill, Fill)
+    value = _constant(fill, element)
+    pad = tensor.PadOp(tensor_type(view.shape, source.type), source, [], [], low, high)
+    index = ir.IndexType.get()
+    block = ir.Block.create_at_start(pad.regions[0], [index] * len(low), [pad.location] * len(low))
+    with ir.InsertionPoint(block):
+        tensor.YieldOp(value)
+    return pad.result
+
+
+def _is_whole(piece: Piece, shape: Sequence[int]) -> bool:
+    """Whether the piece is its source, unchanged, at the box's offset."""
+    if piece.box.extents != tuple(shape):
+        return False
+    simplifier = Simplifier(piece.box)
+    moved = (d - lo for d, lo in zip(dims(len(shape)), piece.box.lo, strict=True))
+    return all(simplifier.equal(expr, want) for expr, want in zip(piece.exprs, moved, strict=True))
+
+
+def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value | None:
+    """`tensor.concat` for whole sources, one after another along one axis."""
+    pieces = view.pieces
+    if len(pieces) < 2 or any(isinstance(piece.source, Fill) for piece in pieces):
+        return None
+    axes = [axis for axis in range(len(view.shape)) if pieces[0].box.hi[axis] != view.shape[axis]]
+    if len(axes) != 1:
+        return None
+    parts = []
+    for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]]):
+        source = sources[int(piece.source)]
+        if not _is_whole(piece, shape_of(source)):
+            return None
+        parts.append(source)
+    return tensor.ConcatOp(ir.RankedTensorType.get(list(view.shape), element_type), axes[0], parts).result
+
+
+def _gathered(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value:
+    """Computes the source index of each element; a piece that does not apply is read at index 0 and not selected."""
+    rank = len(view.shape)
+    empty = tensor.empty(list(view.shape), element_type)
+    generic = linalg.GenericOp([empty.type], [], [empty], [write_map(dims(rank), rank)], _parallel(rank))
+    block = ir.Block.create_at_start(generic.regions[0], [element_type], [generic.location])
+    with ir.InsertionPoint(block):
+        indices = [linalg.IndexOp(axis).result for axis in range(rank)]
+        result: ir.Value | None = None
+        for piece in reversed(view.pieces):
+            inside = None if result is None else _inside(piece.box, view.shape, indices)
+            value = _piece_value(piece, view, sources, indices, inside, element_type)
+            result = value if result is None or inside is None else arith.select(inside, value, result)
+        linalg.YieldOp([result])
+    return generic.results[0]
+
+
+def _inside(box: Box, shape: Sequence[int], indices: Sequence[ir.Value]) -> ir.Value | None:
+    """Whether the indices lie in the box, None when they always do."""
+    condition: ir.Value | None = None
+    for axis, extent in enumerate(shape):
+        bounds = ((arith.CmpIPredicate.uge, box.lo[axis], 0), (arith.CmpIPredicate.ult, box.hi[axis], extent))
+        for predicate, bound, trivial in bounds:
+            if bound == trivial:
+                continue
+            limit = arith.constant(ir.IndexType.get(), bound)
+            holds = arith.cmpi(predicate, indices[axis], limit)
+            condition = holds if condition is None else arith.andi(condition, holds)
+    return condition
+
+
+def _piece_value(
+    piece: Piece,
+    view: View,
+    sources: Sequence[ir.Value],
+    indices: Sequence[ir.Value],
+    inside: ir.Value | None,
+    element_type: ir.Type,
+) -> ir.Value:
+    if isinstance(piece.source, Fill):
+        return _constant(piece.source, element_type)
+    source = sources[piece.source]
+    ranges = Ranges(view.box)
+    coordinates = []
+    for expr, extent in zip(piece.exprs, shape_of(source), strict=True):
+        index = _index(expr, indices)
+        lo, hi = ranges.of(expr)
+        if lo < 0 or hi >= extent:
+            # Only the last piece has no condition, and only when the boxes before it take what it does not cover.
+            zero = arith.constant(ir.IndexType.get(), 0)
+            limit = arith.constant(ir.IndexType.get(), extent - 1)
+            index = (
+                arith.minsi(arith.maxsi(index, zero), limit) if inside is None else arith.select(inside, index, zero)
+            )
+        coordinates.append(index)
+    return tensor.extract(source, coordinates)
+
+
+def _index(expr: Expr, indices: Sequence[ir.Value]) -> ir.Value:
+    atom = expr.single_atom
+    if atom is not None and expr.dims and expr is dim(min(expr.dims)):
+        return indices[min(expr.dims)]
+    if expr.is_constant:
+        return arith.constant(ir.IndexType.get(), expr.const)
+    used = sorted(expr.dims)
+    renumbered = expr.substitute([dim(used.index(d)) if d in used else Expr(0) for d in range(max(used) + 1)])
+    return affine.apply(write_map([renumbered], len(used)), [indices[d] for d in used])
+
+
+def _constant(fill: Fill, element_type: ir.Type) -> ir.Value:
+    if isinstance(element_type, ir.IntegerType):
+        return arith.constant(element_type, int(fill.value))
+    return arith.constant(element_type, float(fill.value))
+
+
+@dataclass(frozen=True)
+class MaterializeViews(Pass):
+    """Turn the remaining views into tensor operations and index arithmetic.
+
+    In memory order: expansions, collapses and slices. Otherwise a permuted copy in front of a contraction, and an index
+    computed at each read in front of everything else, where it fuses.
+    """
+
+    argument: ClassVar[str] = "smartmem-materialize-views"
+    example: ClassVar[str] = "transforms/materialize_views/rotation.mlir"
+    dependent_dialects: ClassVar[tuple[str, ...]] = ("affine", "arith", "linalg", "smartmem", "tensor")
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        materialize_views(op)
