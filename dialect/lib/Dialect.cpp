@@ -47,6 +47,18 @@ void SmartMemDialect::initialize() {
       >();
 }
 
+Injectivity SmartMemDialect::getInjectivity(AffineMap map, ArrayRef<int64_t> shape) {
+  MapOnShape key(map.getAsOpaquePointer(), shape.vec());
+  {
+    std::lock_guard<std::mutex> lock(injectivitiesMutex);
+    if (auto it = injectivities.find(key); it != injectivities.end())
+      return it->second;
+  }
+  Injectivity answer = decideInjectivity(map, shape);
+  std::lock_guard<std::mutex> lock(injectivitiesMutex);
+  return injectivities.try_emplace(std::move(key), std::move(answer)).first->second;
+}
+
 LogicalResult SmartMemDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kOpClassAttrName && !isa<OpClassAttr>(attribute.getValue()))
     return op->emitOpError() << "expects '" << kOpClassAttrName

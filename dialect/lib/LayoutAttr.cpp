@@ -181,7 +181,8 @@ computePhysicalShape(AffineMap map, ArrayRef<int64_t> shape,
 
 static LogicalResult verifyInjective(AffineMap map, ArrayRef<int64_t> shape,
                                      function_ref<InFlightDiagnostic()> emitError) {
-  Injectivity answer = decideInjectivity(map, shape);
+  auto *dialect = map.getContext()->getLoadedDialect<SmartMemDialect>();
+  Injectivity answer = dialect->getInjectivity(map, shape);
   if (answer.kind == Injectivity::Proved)
     return success();
   if (answer.kind == Injectivity::Unknown)

@@ -13,8 +13,8 @@
 
 namespace mlir::smartmem::quasiaffine {
 
-/// Boxes up to this size are enumerated when reasoning fails: about a millisecond.
-constexpr int64_t kMaxEnumeratedPoints = 1 << 14;
+/// Boxes up to this size are enumerated when reasoning fails: a few milliseconds.
+constexpr int64_t kMaxEnumeratedPoints = 1 << 12;
 /// Integer programs up to this many variables are solved: beyond it the exact
 /// algorithms can take exponential time.
 constexpr unsigned kMaxIntegerProgramVars = 24;

@@ -8,7 +8,11 @@
 #ifndef SMARTMEM_SMARTMEMDIALECT_H
 #define SMARTMEM_SMARTMEMDIALECT_H
 
+#include "SmartMem/QuasiAffine.h"
 #include "mlir/IR/Dialect.h"
+#include <map>
+#include <mutex>
+#include <vector>
 
 #include "SmartMem/SmartMemDialect.h.inc"
 

@@ -42,6 +42,17 @@ def SmartMem_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// Name of the discardable attribute that holds an operation's class.
     static constexpr ::llvm::StringLiteral kOpClassAttrName = "smartmem.op_class";
+
+    /// decideInjectivity with a memory: a type checks its encoding whenever it is
+    /// asked for, not only when it is made.
+    Injectivity getInjectivity(::mlir::AffineMap map, ::llvm::ArrayRef<int64_t> shape);
+
+  private:
+    using MapOnShape = std::pair<const void *, std::vector<int64_t>>;
+    std::map<MapOnShape, Injectivity> injectivities;
+    std::mutex injectivitiesMutex;
+
+  public:
   }];
 }
 
