@@ -1,0 +1,114 @@
+//===- CommandBuffer.h - records dispatches with images in them -------------===//
+//
+// Licensed under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SMARTMEM_IMAGE_LAYER_COMMANDBUFFER_H
+#define SMARTMEM_IMAGE_LAYER_COMMANDBUFFER_H
+
+#include "Descriptors.h"
+#include "ImageCache.h"
+#include "Pipeline.h"
+#include "TexelView.h"
+#include <array>
+
+namespace smartmem::image_layer {
+
+/// What a command buffer's recording keeps alive. The command buffer holds it until it is reset,
+/// or, if it may be submitted only once, until that submission has finished.
+struct RecordedResources {
+  std::vector<Image *> images; ///< One use of each.
+  std::vector<std::shared_ptr<TexelView>> views;
+
+  bool empty() const { return images.empty() && views.empty(); }
+};
+
+/// The device's parts that recording needs.
+struct RecordingContext {
+  const DeviceInfo &info;
+  Statistics &statistics;
+  const BufferTracker &buffers;
+  const DescriptorTracker &descriptors;
+  const PipelineTracker &pipelines;
+  ImageCache &images;
+  TexelViewCache &views;
+};
+
+/// The state of a command buffer as far as the layer cares. Synchronised by the application, as the
+/// command buffer itself is.
+///
+/// A command that fails here cannot say so; the first failure is kept and returned by
+/// vkEndCommandBuffer. Later dispatches are not recorded.
+class CommandBuffer {
+public:
+  CommandBuffer(VkCommandBuffer handle, const RecordingContext &context)
+      : handle_(handle), context_(context), shadowSets_(context.info) {}
+  ~CommandBuffer() { reset(); }
+
+  /// Forgets the recording: the command buffer is not pending.
+  void reset();
+  void begin(VkCommandBufferUsageFlags usage);
+  const Status &failure() const { return failure_; }
+  bool isOneTime() const { return isOneTime_; }
+
+  void bindPipeline(const Pipeline *pipeline) { pipeline_ = pipeline; }
+  void pushConstants(uint32_t offset, uint32_t size, const void *values);
+  void bindSets(VkPipelineLayout layout, uint32_t first, uint32_t count,
+                const VkDescriptorSet *sets, uint32_t dynamicOffsetCount);
+  void pushDescriptors(VkPipelineLayout layout, uint32_t set, uint32_t count,
+                       const VkWriteDescriptorSet *writes);
+
+  /// Prepares a dispatch of the bound pipeline; false if it must not be recorded.
+  bool prepareDispatch();
+  /// Notes a transfer command: `actor` is its name.
+  void noteTransfer(Effect::Kind kind, const char *actor, VkBuffer buffer, VkDeviceSize offset,
+                    VkDeviceSize size);
+  /// Takes over what a secondary command buffer does.
+  void execute(const CommandBuffer &secondary);
+
+  const std::vector<Effect> &effects() const { return effects_; }
+  /// For a command buffer submitted for the only time: hands over what must outlive execution.
+  RecordedResources takeResources();
+
+private:
+  struct BoundSet {
+    VkPipelineLayout layout = VK_NULL_HANDLE;
+    VkDescriptorSet set = VK_NULL_HANDLE; ///< Null for a push set.
+    bool hasDynamicOffsets = false;
+    DescriptorContents pushed; ///< Of a push set.
+    bool isStale = false;      ///< The driver has something else bound since.
+  };
+
+  Status recordRedirected();
+  Status resolveImage(const ImageBinding &binding, VkDescriptorImageInfo &info);
+  Status resolveTexelBuffer(const ImageBinding &binding, VkBufferView &view);
+  Status resolveTensor(const ImageBinding &binding, VkDescriptorBufferInfo &buffer);
+  Status bindShadowSets(const std::vector<VkDescriptorImageInfo> &images,
+                        const std::vector<VkBufferView> &views);
+  void noteBuffers();
+  void noteAccess(const ShaderBinding &binding, bool isExact, Image *image,
+                  const AddressRange &range);
+  Status restoreSets();
+  DescriptorContents contentsOf(uint32_t set) const;
+  uint32_t quantity(const std::optional<Quantity> &quantity, uint32_t otherwise) const;
+  void fail(Status status);
+
+  VkCommandBuffer handle_;
+  const RecordingContext &context_;
+  bool isOneTime_ = false;
+  Status failure_;
+  const Pipeline *pipeline_ = nullptr;
+  std::array<uint8_t, 256> pushConstants_ = {};
+  std::vector<BoundSet> sets_;
+  std::vector<DescriptorContents> contents_; ///< Of the dispatch at hand, by set.
+  std::vector<Effect> effects_;
+  std::vector<Effect> writes_; ///< Of the dispatch at hand: they come after its reads.
+  RecordedResources resources_;
+  ShadowSetAllocator shadowSets_;
+};
+
+} // namespace smartmem::image_layer
+
+#endif // SMARTMEM_IMAGE_LAYER_COMMANDBUFFER_H
