@@ -20,6 +20,7 @@ from smartmem_mlir.iree.assumptions import refuse_other_device
 from smartmem_mlir.iree.build import build, compile_to_flow
 from smartmem_mlir.iree.compiler import DEFAULT_TIMEOUT_S, CompilerOptions
 from smartmem_mlir.iree.device import default_device, resolve_device
+from smartmem_mlir.iree.isolation import lower_isolated
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, RUNTIME_PACKAGE, package_version
 from smartmem_mlir.report import directory
 from smartmem_mlir.report.compare import TOLERANCE, Difference, compare
@@ -219,7 +220,9 @@ def compile(
     clock = _Clock(options.progress)
     imported = import_model(model, options, clock)
     with directory.atomic_directory(folder, force) as staging, tempfile.TemporaryDirectory() as workspace:
-        text = _lower(imported, pipeline, target, clock)
+        compiler = _compiler_options(options, folder)
+        clock("running passes")
+        text = lower_isolated(imported.module, pipeline, target, compiler)
         source = staging / directory.MODULE
         source.write_text(text)
         clock("writing weights")
@@ -230,7 +233,7 @@ def compile(
             Path(workspace),
             target,
             options.opt_level,
-            _compiler_options(options, folder),
+            compiler,
             clock,
         )
         clock("writing the report")
@@ -240,7 +243,8 @@ def compile(
             target=target,
             opt_level=options.opt_level or target.opt_level,
             baseline=options.baseline,
-            pipeline=pipeline.text(),
+            pipeline=pipeline.name,
+            passes=pipeline.text(),
             inputs=tuple(map(TensorInfo.of, imported.inputs)),
             outputs=tuple(map(TensorInfo.of, imported.outputs)),
             weights=archive.tensors,
@@ -271,21 +275,16 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
     imported = import_model(model, options, options.progress)
     if stage == "import":
         return imported.module
-    from smartmem_mlir.iree.lower import emit_iree, run_passes
-
+    compiler = _compiler_options(options, default_output(model, target, options.baseline))
     options.progress("running passes")
-    text = run_passes(imported.module, pipeline)
-    if stage == "passes":
-        return text
-    text = emit_iree(text, target)
-    if stage == "iree":
+    text = lower_isolated(imported.module, pipeline, None if stage == "passes" else target, compiler)
+    if stage in ("passes", "iree"):
         return text
     options.progress("forming kernels")
     with tempfile.TemporaryDirectory() as workspace:
         source, flow = Path(workspace) / directory.MODULE, Path(workspace) / "flow.mlir"
         source.write_text(text)
-        reproducer = default_output(model, target, options.baseline)
-        compile_to_flow(source, flow, target, options.opt_level, _compiler_options(options, reproducer))
+        compile_to_flow(source, flow, target, options.opt_level, compiler)
         return flow.read_text()
 
 
@@ -347,13 +346,6 @@ def _options(options: CompileOptions | None, overrides: Mapping[str, Any]) -> Co
         return options or CompileOptions(**overrides)
     except TypeError as error:
         raise OptionError(str(error).replace("CompileOptions.__init__() ", "")) from error
-
-
-def _lower(imported: ImportedModel, pipeline: Pipeline, target: TargetDescription, clock: Progress) -> str:
-    from smartmem_mlir.iree.lower import emit_iree, run_passes
-
-    clock("running passes")
-    return emit_iree(run_passes(imported.module, pipeline), target)
 
 
 def _compiler_options(options: CompileOptions, folder: Path) -> CompilerOptions:

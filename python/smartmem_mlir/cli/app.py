@@ -13,7 +13,6 @@ from smartmem_mlir.errors import SmartMemError
 
 EXIT_BUG = 70
 """Exit code of an error that is ours (EX_SOFTWARE of sysexits.h)."""
-EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     name="smartmem",
@@ -43,11 +42,9 @@ def main() -> None:
     except SmartMemError as error:
         if debug:
             traceback.print_exc()
-        print(f"smartmem: error: {error}", file=sys.stderr)
+        # One line, whatever a library put into its message.
+        print(f"smartmem: error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("smartmem: interrupted", file=sys.stderr)
-        sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of a pipe has gone; keep Python from complaining again when it flushes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -33,10 +33,10 @@ def size(count: int) -> str:
 def print_compiled(compiled: CompiledModel) -> None:
     """What `compile` wrote."""
     report = compiled.report
-    kind = "plain IREE" if report.baseline else f"pipeline {report.pipeline}"
+    kind = "plain IREE" if report.baseline else f"pipeline '{report.pipeline}'"
     _out.print(f"{report.source.name} for {report.target.name} ({report.opt_level}, {kind})", markup=False)
-    _out.print(_counts(report.flow), markup=False)
-    _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False)
+    _out.print(_counts(report.flow), markup=False, soft_wrap=True)
+    _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False, soft_wrap=True)
     _out.print(f"wrote {compiled.path}", markup=False, soft_wrap=True)
 
 
@@ -46,7 +46,7 @@ def print_flow(compiled: CompiledModel) -> None:
     _out.print(
         f"{report.source.name} for {report.target.name}" + (" (plain IREE)" if report.baseline else ""), markup=False
     )
-    _out.print(_counts(flow), markup=False)
+    _out.print(_counts(flow), markup=False, soft_wrap=True)
     if flow.unknown_kernels:
         _out.print(f"{flow.unknown_kernels} kernels have sizes that depend on the data; not in the sums", markup=False)
     for copy in flow.copies:
@@ -55,7 +55,7 @@ def print_flow(compiled: CompiledModel) -> None:
         calls = sum(kernel.calls for kernel in flow.load_entries)
         copies = sum(copy.count for copy in flow.load_copies)
         _out.print(f"once at load: {calls} kernels, {copies} copies", markup=False)
-    _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False)
+    _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False, soft_wrap=True)
     moving = sorted(
         (kernel for kernel in flow.entries if kernel.moves_data),
         key=lambda kernel: kernel.calls * kernel.bytes_per_call,

@@ -14,8 +14,8 @@ from smartmem_mlir.iree.assumptions import (
 )
 from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
 from smartmem_mlir.iree.device_target import compile_flags
-from smartmem_mlir.iree.flow.read import read_flow
 from smartmem_mlir.iree.flow.summary import FlowSummary
+from smartmem_mlir.iree.isolation import count_isolated
 from smartmem_mlir.targets import TargetDescription
 
 
@@ -40,7 +40,7 @@ def compile_to_flow(
     """Run IREE up to its flow IR and count.
 
     Args:
-        source: What :func:`smartmem_mlir.iree.emit.convert_to_iree` made, as text.
+        source: What :func:`smartmem_mlir.iree.lower.emit_iree` made, as text.
         output: The flow IR, in generic form.
         target: The target.
         opt_level: Overrides the target's optimisation level.
@@ -51,7 +51,7 @@ def compile_to_flow(
     """
     flags = [*compile_flags(target, opt_level), "--compile-to=flow", "--mlir-print-op-generic"]
     run_iree_compile(source, output, flags, options)
-    return read_flow(output)
+    return count_isolated(output, options)
 
 
 def build(
@@ -69,7 +69,7 @@ def build(
     done twice.
 
     Args:
-        source: What :func:`smartmem_mlir.iree.emit.convert_to_iree` made, as text.
+        source: What :func:`smartmem_mlir.iree.lower.emit_iree` made, as text.
         vmfb: The file to write.
         workspace: Folder for the flow IR.
         target: The target.

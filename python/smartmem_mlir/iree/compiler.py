@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from smartmem_mlir.errors import CompilerError, SmartMemError
+from smartmem_mlir.iree.reproducer import leave_reproducer
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, iree_compile, package_version
 
 DEFAULT_TIMEOUT_S = 1800.0
@@ -69,8 +70,10 @@ def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: 
     _remove(output)
     if "No space left on device" in messages:
         raise SmartMemError("no space left on the disk", hint="free some space", file=output)
+    if code == -signal.SIGXFSZ:
+        raise SmartMemError("the file grew over the size limit", hint="raise it (ulimit -f)", file=output)
     what = _describe_failure(code, messages, source, options.timeout_s)
-    raise CompilerError(what, hint=_leave_reproducer(source, output, flags, messages, options.reproducer))
+    raise CompilerError(what, hint=leave_reproducer(options.reproducer, source, _reproduction(output, flags), messages))
 
 
 def _run(command: Sequence[str], stderr: IO[bytes], options: CompilerOptions) -> int | None:
@@ -120,22 +123,8 @@ def _first_error(messages: str, source: Path) -> str:
     return ""
 
 
-def _leave_reproducer(source: Path, output: Path, flags: Sequence[str], messages: str, folder: Path) -> str:
-    """Write the reproducer; the hint that says where it is."""
-    arguments = shlex.join(["input.mlir", *flags, "-o", output.name])
+def _reproduction(output: Path, flags: Sequence[str]) -> str:
+    """Shell text that repeats the run on `input.mlir`. Weights are parameters: none are needed to compile."""
     version = package_version(COMPILER_PACKAGE)
-    script = (
-        "#!/bin/sh\n"
-        f"# Reproduces a failure of {COMPILER_PACKAGE} {version}. Weights are parameters: none are needed to compile.\n"
-        'cd "$(dirname "$0")" || exit\n'
-        f'exec "${{IREE_COMPILE:-iree-compile}}" {arguments}\n'
-    )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "input.mlir").write_bytes(source.read_bytes())
-        (folder / "command.sh").write_text(script)
-        (folder / "command.sh").chmod(0o755)
-        (folder / "stderr.txt").write_text(messages)
-    except OSError as error:
-        return f"no reproducer could be written to {folder}: {error.strerror}"
-    return f"reproduce it with {folder / 'command.sh'}"
+    arguments = shlex.join(["input.mlir", *flags, "-o", output.name])
+    return f'# {COMPILER_PACKAGE} {version}\nexec "${{IREE_COMPILE:-iree-compile}}" {arguments}'

@@ -85,6 +85,8 @@ def explain_os_errors(target: Path) -> Iterator[None]:
             errno.ENOSPC: "free some space",
             errno.EDQUOT: "free some space",
             errno.EFBIG: "raise the file size limit",
+            errno.EEXIST: "a file is in the way; choose another directory with -o",
+            errno.ENOTDIR: "a file is in the way; choose another directory with -o",
             errno.EACCES: "choose another directory with -o",
             errno.EPERM: "choose another directory with -o",
             errno.EROFS: "choose another directory with -o",

@@ -83,7 +83,8 @@ class Report(_Part):
         target: The target's description, as it was when the model was compiled.
         opt_level: IREE's optimisation level.
         baseline: Whether it is plain IREE.
-        pipeline: The passes, in MLIR's textual syntax.
+        pipeline: Name of the pass pipeline.
+        passes: The passes, in MLIR's textual syntax.
         inputs: Arguments of `main`, in order.
         outputs: Results of `main`, in order.
         weights: Number of weights in `params.irpa`.
@@ -102,6 +103,7 @@ class Report(_Part):
     opt_level: str
     baseline: bool
     pipeline: str
+    passes: str
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     weights: int

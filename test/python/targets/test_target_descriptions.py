@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.iree.device_target import compile_flags, device_targets_attr
 from smartmem_mlir.targets import load_pipeline, load_target, target_names
