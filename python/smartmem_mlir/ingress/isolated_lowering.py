@@ -1,0 +1,103 @@
+"""Lower through torch-mlir in a process of its own, so that its crashes become errors of one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from smartmem_mlir.errors import CompilerError
+from smartmem_mlir.ingress.child_process import child_environment
+from smartmem_mlir.ingress.onnx_model.refusals import Refusals
+from smartmem_mlir.ingress.onnx_model.single_node import distinct_nodes
+
+TIMEOUT_S = 900.0
+"""The largest models that we know take 20 s."""
+
+
+def lower_isolated(model: onnx.ModelProto, parameters: Sequence[str], file: Path | None) -> str:
+    """Lower a static ONNX model to linalg on tensors.
+
+    Args:
+        model: As for :func:`smartmem_mlir.ingress.lowering.lower`.
+        parameters: Names of the inputs that are parameters.
+        file: The model's file, for errors.
+
+    Returns:
+        The module as text.
+
+    Raises:
+        UnsupportedModelError: torch-mlir rejects some nodes; lists all of them.
+        CompilerError: torch-mlir rejects the model, or crashes on it, though it accepts each node by itself.
+    """
+    [result] = lower_all([model], parameters)
+    if result.text is not None:
+        return result.text
+    refusals = Refusals(file)
+    nodes = distinct_nodes(model)
+    for group, probe in zip(nodes, lower_all([g.model for g in nodes], []), strict=True):
+        if probe.text is None:
+            for node in group.nodes:
+                refusals.add(node, probe.error)
+    refusals.raise_if_any()
+    raise CompilerError(f"the importer failed: {result.error}", hint="report this model", file=file)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The text of a lowered model, or, if that is None, what went wrong."""
+
+    text: str | None
+    error: str = ""
+
+
+def lower_all(models: Sequence[onnx.ModelProto], parameters: Sequence[str]) -> list[Lowered]:
+    """Lower models, starting the worker again after each crash."""
+    with tempfile.TemporaryDirectory(prefix="smartmem-import-") as name:
+        directory = Path(name)
+        (directory / "parameters.json").write_text(json.dumps(list(parameters)))
+        paths = [directory / f"{i}.onnx" for i in range(len(models))]
+        for path, model in zip(paths, models, strict=True):
+            path.write_bytes(model.SerializeToString())
+        while True:
+            outcome = _run_worker(directory)
+            unfinished = [p for p in paths if not (p.with_suffix(".mlir").exists() or p.with_suffix(".error").exists())]
+            if not unfinished:
+                return [_read(p) for p in paths]
+            unfinished[0].with_suffix(".error").write_text(outcome)
+
+
+def _run_worker(directory: Path) -> str:
+    """Run the worker until it ends; returns one line on how it ended."""
+    command = [sys.executable, "-m", "smartmem_mlir.ingress.lowering_worker", str(directory)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+            env=child_environment(),
+        )
+    except subprocess.TimeoutExpired:
+        return f"the importer took longer than {TIMEOUT_S:.0f} s"
+    if done.returncode == 0:
+        return "the importer ended without a result"
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    asserted = [line for line in lines if "Assertion" in line or "LLVM ERROR" in line]
+    reason = (asserted or lines[-1:] or [f"exit code {done.returncode}"])[0]
+    return f"the importer crashed: {reason}"
+
+
+def _read(path: Path) -> Lowered:
+    text = path.with_suffix(".mlir")
+    if text.exists():
+        return Lowered(text.read_text())
+    return Lowered(None, path.with_suffix(".error").read_text())

@@ -1,0 +1,76 @@
+"""What cannot be imported, collected over a whole model before it is reported."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx
+
+from smartmem_mlir.errors import UnsupportedModelError
+from smartmem_mlir.ingress.onnx_model.infer import schema_of
+from smartmem_mlir.ingress.onnx_model.structure import node_label
+
+if TYPE_CHECKING:
+    from smartmem_mlir.ingress.onnx_model.specialize import Specializer
+
+MAX_NODES_LISTED = 8
+"""Nodes named per operator and reason; the count is always that of all."""
+
+
+@dataclass
+class Refusals:
+    """Nodes that are not supported, by operator and reason."""
+
+    file: Path | None
+    _nodes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, node: onnx.NodeProto, reason: str) -> None:
+        """Note one node."""
+        operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        self._nodes[operator, reason].append(node.name or node_label(node))
+
+    def raise_if_any(self) -> None:
+        """Report everything that was noted.
+
+        Raises:
+            UnsupportedModelError: Something was noted.
+        """
+        if not self._nodes:
+            return
+        parts = []
+        for (operator, reason), nodes in sorted(self._nodes.items()):
+            named = ", ".join(dict.fromkeys(nodes[:MAX_NODES_LISTED])) + (
+                ", ..." if len(nodes) > MAX_NODES_LISTED else ""
+            )
+            parts.append(f"{operator} x{len(nodes)} ({named}): {reason}")
+        raise UnsupportedModelError(
+            "unsupported operators: " + "; ".join(parts),
+            hint="docs/onnx-operators.md lists what is supported",
+            file=self.file,
+        )
+
+
+CONTROL_FLOW = {
+    "Loop": "loops are not supported",
+    "Scan": "loops are not supported",
+}
+
+REFUSED: dict[str, str] = {}
+"""Operators of the default domain that are refused, with the reason."""
+
+
+def refusal_of(node: onnx.NodeProto, graph: Specializer) -> str | None:
+    """Why a node cannot be imported, as far as its operator alone decides it; None if it may be."""
+    if node.domain:
+        return "the operator's domain is not part of ONNX's core"
+    if node.op_type in CONTROL_FLOW:
+        return CONTROL_FLOW[node.op_type]
+    schema = schema_of(node, graph.opsets[""])
+    if schema is None:
+        return f"opset {graph.opsets['']} has no such operator"
+    if schema.deprecated:
+        return f"the operator is deprecated in opset {graph.opsets['']}"
+    return REFUSED.get(node.op_type)

@@ -1,0 +1,49 @@
+"""The table of rewrites by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
+
+import onnx
+
+if TYPE_CHECKING:
+    from smartmem_mlir.ingress.onnx_model.specialize import Specializer
+
+Rewrite: TypeAlias = "Callable[[Specializer, onnx.NodeProto], Sequence[str] | str | None]"
+
+FAMILIES: tuple[str, ...] = ()
+"""Modules of this package that register rewrites."""
+
+_rewrites: dict[str, Rewrite] = {}
+
+
+class Refuse(Exception):  # noqa: N818
+    """This form of the operator is not supported; the text says why."""
+
+
+def rewrite(*operators: str) -> Callable[[Rewrite], Rewrite]:
+    """Register a function as the rewrite of operators of the default domain."""
+
+    def register(function: Rewrite) -> Rewrite:
+        for operator in operators:
+            assert operator not in _rewrites, f"two rewrites of {operator}"
+            _rewrites[operator] = function
+        return function
+
+    return register
+
+
+def apply(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | None:
+    """Rewrite a node.
+
+    Returns:
+        The names of its results, or None if the node is right as it is.
+    """
+    if not _rewrites:
+        for family in FAMILIES:
+            import_module(f"smartmem_mlir.ingress.onnx_model.rewrites.{family}")
+    function = _rewrites.get(node.op_type)
+    results = function(graph, node) if function is not None else None
+    return [results] if isinstance(results, str) else results
