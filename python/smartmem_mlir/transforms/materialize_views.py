@@ -71,7 +71,7 @@ def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, 
             return _reshaped(_expand_and_slice(sources[0], access), view.shape)
         if is_reshape(view):
             return _reshaped(sources[0], view.shape)
-        permuted = None if absorbed else _permuted(view, sources[0])
+        permuted = None if absorbed and _has_plain_innermost(view) else _permuted(view, sources[0])
         if permuted is not None:
             return permuted
     padded = _padded(view, sources)
@@ -79,6 +79,15 @@ def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, 
         return padded
     stacked = _stacked(view, sources, element_type)
     return _gathered(view, sources, element_type) if stacked is None else stacked
+
+
+def _has_plain_innermost(view: View) -> bool:
+    """Whether no source coordinate divides the innermost index: one division a row, runs of stride 1 within it."""
+    single = view.single_map
+    innermost = len(view.shape) - 1
+    return single is not None and not any(
+        innermost in sub.dims for expr in single.exprs for sub in expr.subexprs() if sub is not expr
+    )
 
 
 def _expand_and_slice(source: ir.Value, access: StridedAccess) -> ir.Value:
