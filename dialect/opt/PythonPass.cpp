@@ -95,7 +95,7 @@ protected:
       return;
     // Only a particular operation is shown in full: the anchor may be a whole model.
     if (problem.op.ptr)
-      unwrap(problem.op)->emitError() << problem.message;
+      unwrap(problem.op)->emitOpError() << problem.message;
     else
       emitError(getOperation()->getLoc()) << problem.message;
     signalPassFailure();

@@ -15,6 +15,11 @@ def get_layout(type: ir.Type) -> LayoutAttr | None:
     return encoding if isinstance(encoding, LayoutAttr) else None
 
 
+def same_layout(a: LayoutAttr | None, b: LayoutAttr | None) -> bool:
+    """Whether two layouts are equal; None is the dense row-major one."""
+    return (a is None and b is None) or (a is not None and b is not None and a == b)
+
+
 def with_layout(type: ir.Type, layout: LayoutAttr | None) -> ir.RankedTensorType:
     """The same tensor in another layout; None makes it dense and row-major.
 

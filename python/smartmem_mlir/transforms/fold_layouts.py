@@ -9,7 +9,7 @@ import mlir.ir as ir
 from mlir.rewrite import PatternRewriter
 
 from smartmem_mlir.dialects import smartmem
-from smartmem_mlir.dialects.layouts import get_layout, physical_bytes, with_layout
+from smartmem_mlir.dialects.layouts import get_layout, physical_bytes, same_layout, with_layout
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.patterns import Pattern, apply_patterns
 
@@ -108,14 +108,14 @@ def sink_conversion(op: Any, rewriter: PatternRewriter) -> bool:
             if is_layout_free(value):
                 continue
             return False
-        same_source = get_layout(conversion.operands[0].type) == source_layout
+        same_source = same_layout(get_layout(conversion.operands[0].type), source_layout)
         only_here = all(use.owner.operation == user for use in value.uses)
         if not (same_source and only_here):
             return False
         if conversion not in conversions:
             conversions.append(conversion)
     result_type = user.results[0].type
-    if get_layout(result_type) != get_layout(op.result.type):
+    if not same_layout(get_layout(result_type), get_layout(op.result.type)):
         return False
     try:
         new_type = with_layout(result_type, source_layout)
@@ -125,14 +125,15 @@ def sink_conversion(op: Any, rewriter: PatternRewriter) -> bool:
     if physical_bytes(new_type) + physical_bytes(result_type) > removed:
         return False
     with ir.InsertionPoint(user), user.location:
+        operands = [
+            conversion.operands[0]
+            if (conversion := _as_conversion(value)) is not None
+            else _materialize_free(value, new)
+            for value, new in ((value, with_layout(value.type, source_layout)) for value in user.operands)
+        ]
         moved = user.clone()
-        for i, value in enumerate(user.operands):
-            conversion = _as_conversion(value)
-            moved.operands[i] = (
-                conversion.operands[0]
-                if conversion is not None
-                else _materialize_free(value, with_layout(value.type, source_layout))
-            )
+        for i, value in enumerate(operands):
+            moved.operands[i] = value
         moved.results[0].set_type(new_type)
         reason = next((c.opview.reason for c in conversions if c.opview.reason), None)
         converted = smartmem.ConvertLayoutOp(result_type, moved.results[0], reason=reason)
