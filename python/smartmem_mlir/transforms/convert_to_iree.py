@@ -19,17 +19,20 @@ class ConvertToIree(Pass):
 
     One `util.global` for each key, with `#flow.parameter.named<"scope"::"key">` as its value: IREE's runtime maps it
     from the parameter archive, so weights never are text. Each `smartmem.parameter` becomes a `util.global.load`. MLIR
-    does not have IREE's dialects: the operations are built unregistered, print in generic form and are checked by
-    iree-compile when it parses them. The last pass before iree-compile; nothing after it knows the smartmem dialect.
+    does not have IREE's dialects: the operations are built unregistered (`--allow-unregistered-dialect`), print in
+    generic form, and are checked by iree-compile when it parses them. The last pass before iree-compile; nothing after
+    it knows the smartmem dialect.
     """
 
     argument: ClassVar[str] = "smartmem-convert-to-iree"
     dependent_dialects: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[str] = "transforms/convert-to-iree/one_global_per_key.mlir"
 
     scope: str = option("model", "scope of the parameters, as iree-run-module --parameters=SCOPE=FILE names it")
 
     def run(self, op: ir.Operation) -> None:
-        op.context.allow_unregistered_dialects = True
+        if not op.context.allow_unregistered_dialects:
+            raise PassError("the operations of IREE are unknown to MLIR", hint="pass --allow-unregistered-dialect")
         body = op.regions[0].blocks[0]
         taken = _symbols(body)
         symbols: dict[str, tuple[str, ir.Type]] = {}

@@ -25,6 +25,7 @@ from smartmem_mlir.transforms.pass_base import (
 
 PASSES: tuple[str, ...] = (
     "compose_views.ComposeViews",
+    "convert_to_iree.ConvertToIree",
     "externalize_constants.ExternalizeConstants",
     "fold_layouts.FoldLayouts",
     "fold_views.FoldViews",
