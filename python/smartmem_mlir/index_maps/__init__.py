@@ -30,8 +30,8 @@ expressions are strength-reduced by proved rules; passes then decide where the v
 | `isl` | `prove_equal`, `prove_views_equal`, `is_injective`, `exact_bounds`; the only user of islpy |
 
 Everything is static: extents are numbers. Functions raise :class:`IndexMapError` and its subclasses;
-`PieceLimitExceeded` and `ExpressionLimitExceeded` are how a composition says that a copy is the better code. `isl` is not
-imported here: islpy loads only where something is proved. The theory is in `docs/index-maps.md`.
+`PieceLimitExceeded` and `ExpressionLimitExceeded` are how a composition says that a copy is the better code. `isl` is
+not imported here: islpy loads only where something is proved. The theory is in `docs/index-maps.md`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evidence for each rewrite, cheap to keep and checked by other means than it was made with.
 
 A rewrite composes views and simplifies the result by the rules of `simplify.py`. Its certificate holds the views as
-they were and the view that replaced them; `check` composes the originals as ISL relations, without any of our rules, and
-has ISL decide that the relations are equal. Where ISL's budget does not suffice the elements are traced one by one.
+they were and the view that replaced them; `check` composes the originals as ISL relations, without any of our rules,
+and has ISL decide that the relations are equal. Where ISL's budget does not suffice the elements are traced one by one.
 """
 
 from __future__ import annotations

@@ -8,17 +8,18 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.errors import (
     ExpressionLimitExceeded,
     IndexMapError,
+    IndexOverflowError,
     NotInvertibleError,
     PieceLimitExceeded,
 )
-from smartmem_mlir.index_maps.expr import Expr, node_count
+from smartmem_mlir.index_maps.expr import Expr, delinearize, has_nested_division, linearize, node_count
 from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.merge import merge_pieces
 from smartmem_mlir.index_maps.preimage import MAX_PIECES, cells
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 
-MAX_NODES = 256
+MAX_NODES = 128
 """Bound on the distinct terms of one piece's index expressions. Chains whose factors line up stay under 30; where they
 do not, each step adds terms, and evaluating the result costs more than a copy long before this."""
 
@@ -38,7 +39,7 @@ def compose(outer: View, inner: View, operand: int = 0, *, max_pieces: int = MAX
     Raises:
         IndexMapError: `inner`'s shape is not the operand's.
         PieceLimitExceeded: The preimages of `inner`'s boxes are not a few boxes.
-        ExpressionLimitExceeded: More than `MAX_NODES` terms.
+        ExpressionLimitExceeded: More than `MAX_NODES` terms, or constants beyond int64.
     """
     if not 0 <= operand < len(outer.operands) or outer.operands[operand] != inner.shape:
         raise IndexMapError(f"operand {operand} of {list(outer.operands)} is not of shape {list(inner.shape)}")
@@ -56,8 +57,7 @@ def compose(outer: View, inner: View, operand: int = 0, *, max_pieces: int = MAX
         for at, box in cells(piece.map, targets, 4 * max_pieces):
             found = inner.pieces[at]
             source = found.source if isinstance(found.source, Fill) else found.source + operand
-            exprs = tuple(expr.substitute(piece.exprs) for expr in found.exprs)
-            pieces.append(Piece(box, source, _bounded(simplify_exprs(exprs, box))))
+            pieces.append(Piece(box, source, _composed(inner, found, piece.exprs, box)))
         if len(pieces) > 4 * max_pieces:
             break
     operands = outer.operands[:operand] + inner.operands + outer.operands[operand + 1 :]
@@ -96,10 +96,24 @@ def invert(view: View) -> View:
         raise NotInvertibleError(f"the pieces do not read each element of the operand once: {error.what}") from error
 
 
-def _bounded(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def _composed(inner: View, found: Piece, args: tuple[Expr, ...], box: Box) -> tuple[Expr, ...]:
+    """The index expressions of a piece of `inner` with `args` for its dimensions, simplified over `box`."""
+    hint = "materialize an intermediate tensor"
+    try:
+        exprs = simplify_exprs([expr.substitute(args) for expr in found.exprs], box)
+        if has_nested_division(exprs) and isinstance(found.source, int):
+            # Reshapes whose factors do not line up leave nested divisions. They share one thing, the address: if it
+            # comes out simpler, so do the indices read off it.
+            operand = inner.operands[found.source]
+            (address,) = simplify_exprs([linearize(found.exprs, operand)], found.box)
+            (address,) = simplify_exprs([address.substitute(args)], box)
+            through_address = simplify_exprs(delinearize(address, operand), box)
+            exprs = min(exprs, through_address, key=node_count)
+    except IndexOverflowError as error:
+        # Shapes fit in int64; what does not are the constants of ever deeper divisions.
+        raise ExpressionLimitExceeded(error.what, hint=hint) from error
     if (size := node_count(exprs)) > MAX_NODES:
         raise ExpressionLimitExceeded(
-            f"index expressions of {size} terms, more than {MAX_NODES}: the reshapes' factors do not line up",
-            hint="materialize an intermediate tensor",
+            f"index expressions of {size} terms, more than {MAX_NODES}: the reshapes' factors do not line up", hint=hint
         )
     return exprs

@@ -87,8 +87,8 @@ def fastest_axis(index_map: IndexMap, strides: Sequence[int]) -> Run | None:
 def contiguous_elements(index_map: IndexMap, strides: Sequence[int]) -> int:
     """How many consecutive elements of the result, in row-major order, are consecutive in memory.
 
-    That is the length of a memcpy. Runs that fill an axis continue on the axis before it. The identity gives the whole volume; a transpose of the last
-    two axes gives 1.
+    The result falls into copies of that many elements. Runs that fill an axis continue on the axis before it: the identity gives the whole
+    volume, a transpose of the last two axes gives 1.
     """
     total = 1
     for axis in reversed(range(index_map.num_inputs)):
@@ -98,8 +98,10 @@ def contiguous_elements(index_map: IndexMap, strides: Sequence[int]) -> int:
         run = run_along(index_map, strides, axis)
         if run.stride != total:
             break
-        total *= run.length
-        if run.length < extent:
+        # Blocks must tile the axis, or the last one of each row would be cut short.
+        whole = gcd(run.length, extent)
+        total *= whole
+        if whole < extent:
             break
     return total
 

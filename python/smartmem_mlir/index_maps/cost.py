@@ -2,7 +2,8 @@
 
 The default weights are the lengths of the instruction sequences that a compiler emits for 32-bit integers: a floor
 division by a power of two is a shift and its remainder a mask; by any other constant it is a multiply-high, a shift and
-a fix-up for negative values, and its remainder is that, a multiplication and a subtraction. Counts, not times.
+a fix-up for negative values, and its remainder is that, a multiplication and a subtraction (only these two, where the
+quotient is needed as well). Counts, not times.
 """
 
 from __future__ import annotations
@@ -76,11 +77,25 @@ def operations(exprs: Sequence[Expr]) -> Operations:
     counts = dict.fromkeys((f.name for f in fields(Operations)), 0)
     atoms = {atom for expr in seen for atom, _ in expr.terms if not isinstance(atom, Dim)}
     quotients = {(atom.arg, atom.value) for atom in atoms if isinstance(atom, FloorDiv)}
+
+    def has_quotient(atom: Mod) -> bool:
+        """Whether the quotient of a remainder is computed anyway: x // m, or x // (a*m) for (x // a) % m."""
+        floor = atom.arg.single_atom
+        below = (floor.arg, floor.value * atom.value) if isinstance(floor, FloorDiv) else None
+        return (atom.arg, atom.value) in quotients or below in quotients
+
+    def is_shift(atom: FloorDiv | Mod) -> bool:
+        """Division by a power of two, perhaps of a quotient that is computed anyway: x // (a * 2^k) = (x // a) >> k."""
+        steps = [atom.value] + [atom.value // a for x, a in quotients if x is atom.arg and atom.value % a == 0]
+        return any(_is_power_of_two(step) for step in steps if step > 1 and isinstance(atom, FloorDiv)) or (
+            isinstance(atom, Mod) and _is_power_of_two(atom.value)
+        )
+
     for atom in atoms:
-        if _is_power_of_two(atom.value):
+        if is_shift(atom):
             counts["shift" if isinstance(atom, FloorDiv) else "mask"] += 1
-        elif isinstance(atom, Mod) and (atom.arg, atom.value) in quotients:
-            counts["mul"] += 1  # the quotient is there already: x - m*q
+        elif isinstance(atom, Mod) and has_quotient(atom):
+            counts["mul"] += 1
             counts["add"] += 1
         else:
             counts["div" if isinstance(atom, FloorDiv) else "mod"] += 1

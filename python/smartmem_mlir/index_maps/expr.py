@@ -12,6 +12,7 @@ pointer operation and a chain of composed maps is a DAG rather than a tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -110,10 +111,11 @@ Terms: TypeAlias = tuple[tuple[Atom, int], ...]
 class Expr(_Immutable):
     """`const + sum(coef * atom for atom, coef in terms)`, terms sorted by atom, no coefficient zero."""
 
-    __slots__ = ("_dims", "const", "key", "terms")
+    __slots__ = ("_dims", "_key", "const", "terms")
     const: int
     terms: Terms
-    key: Key
+    # Most expressions are intermediate results that nobody asks for either of these: computed on demand.
+    _key: Key
     _dims: frozenset[int]
 
     def __new__(cls, const: int, terms: Terms = ()) -> Expr:
@@ -123,8 +125,6 @@ class Expr(_Immutable):
         self = super().__new__(cls)
         object.__setattr__(self, "const", const)
         object.__setattr__(self, "terms", terms)
-        object.__setattr__(self, "key", (const, tuple((atom.key, coef) for atom, coef in terms)))
-        object.__setattr__(self, "_dims", frozenset().union(*(_atom_dims(atom) for atom, _ in terms)))
         return _exprs.setdefault((const, terms), self)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -141,7 +141,20 @@ class Expr(_Immutable):
     @property
     def dims(self) -> frozenset[int]:
         """Indices of the input dimensions that occur, also inside divisions."""
-        return self._dims
+        try:
+            return self._dims
+        except AttributeError:
+            object.__setattr__(self, "_dims", frozenset().union(*(_atom_dims(atom) for atom, _ in self.terms)))
+            return self._dims
+
+    @property
+    def key(self) -> Key:
+        """A tuple that orders expressions the same way in every run."""
+        try:
+            return self._key
+        except AttributeError:
+            object.__setattr__(self, "_key", (self.const, tuple((atom.key, coef) for atom, coef in self.terms)))
+            return self._key
 
     @property
     def is_constant(self) -> bool:
@@ -281,6 +294,25 @@ def dims(rank: int) -> tuple[Expr, ...]:
     return tuple(dim(i) for i in range(rank))
 
 
+def linearize(indices: Sequence[Expr], extents: Sequence[int]) -> Expr:
+    """The row-major address of an index."""
+    address = ZERO
+    for index, extent in zip(indices, extents, strict=True):
+        address = address * extent + index
+    return address
+
+
+def delinearize(address: Expr, extents: Sequence[int]) -> list[Expr]:
+    """The index at a row-major address."""
+    indices = []
+    stride = prod(extents)
+    for position, extent in enumerate(extents):
+        stride //= extent
+        index = address // stride
+        indices.append(index if position == 0 else index % extent)
+    return indices
+
+
 def node_count(exprs: Sequence[Expr]) -> int:
     """Number of distinct terms in the DAG of these expressions: the size that the growth limit bounds."""
     seen: set[Expr] = set()
@@ -288,6 +320,17 @@ def node_count(exprs: Sequence[Expr]) -> int:
         if expr not in seen:
             seen.update(expr.subexprs())
     return sum(len(expr.terms) for expr in seen)
+
+
+def has_nested_division(exprs: Sequence[Expr]) -> bool:
+    """Whether some division has a division in its argument."""
+    return any(
+        not isinstance(inner, Dim)
+        for expr in exprs
+        for atom, _ in expr.terms
+        if not isinstance(atom, Dim)
+        for inner, _ in atom.arg.terms
+    )
 
 
 _dims: WeakValueDictionary[int, Dim] = WeakValueDictionary()

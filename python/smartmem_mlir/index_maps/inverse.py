@@ -11,9 +11,12 @@ from math import gcd
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.errors import NotInvertibleError
-from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, Mod, dim
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, FloorDiv, Mod, dim
 from smartmem_mlir.index_maps.map import IndexMap
-from smartmem_mlir.index_maps.simplify import Digit, Simplifier, as_digit, congruent, simplify_exprs
+from smartmem_mlir.index_maps.simplify import Digit, Simplifier, as_digit, simplify_exprs
+
+_MAX_DIGITS = 100
+"""Bound on the digits that the solver joins; a map of n results starts with at most 2n of them."""
 
 
 def inverse(index_map: IndexMap, codomain: Box | None = None) -> IndexMap:
@@ -105,12 +108,15 @@ class _Solver:
         if isinstance(atom, Dim):
             return
         if isinstance(atom, Mod):
-            self.learn_digit(as_digit(atom), result)
+            x, a, m = as_digit(atom)
+            self.learn_digit((x, a, m), result)
+            self.learn_digit((-1 - x, a, m), atom.value - 1 - result)  # rule mirror: neighbours may be the other way
             return
         for floor, coef in value.terms:
-            if coef == 1 and not isinstance(floor, Dim | Mod):
-                rest = value - Expr(0, ((floor, 1),))
-                self.learn_digit((rest * floor.value + floor.arg, floor.value, None), result)
+            if coef == 1 and isinstance(floor, FloorDiv):
+                x = (value - Expr(0, ((floor, 1),))) * floor.value + floor.arg
+                self.learn_digit((x, floor.value, None), result)
+                self.learn_digit((-1 - x, floor.value, None), -1 - result)
 
     def split(self, value: Expr, result: Expr) -> None:
         """value = g*high + low with lo <= low < lo + g: both parts are known."""
@@ -138,10 +144,10 @@ class _Solver:
             else:
                 self.learn_remainders(x, m, result)
         for (y, b, n), other in list(self.digits):
-            if m is not None and b == a * m and congruent(x, y, b):
-                self.join((y, a, None if n is None else m * n), result + other * m)
-            if n is not None and a == b * n and congruent(x, y, a):
-                self.join((x, b, None if m is None else n * m), other + result * n)
+            if m is not None and (whole := self.simplifier.aligned(x, a * m, y, b)) is not None:
+                self.join((whole, a, None if n is None else m * n), result + other * m)
+            if n is not None and (whole := self.simplifier.aligned(y, b * n, x, a)) is not None:
+                self.join((whole, b, None if m is None else n * m), other + result * n)
 
     def learn_remainders(self, x: Expr, m: int, result: Expr) -> None:
         """x % m = result for an x that repeats: undoes rule inner-mod, `c*y` may be read as `c*(y % (m/c))`."""
@@ -152,5 +158,5 @@ class _Solver:
             self.learn(narrowed, (result - lo) % m + lo)
 
     def join(self, digit: Digit, result: Expr) -> None:
-        if all(known != digit for known, _ in self.digits):
+        if len(self.digits) < _MAX_DIGITS and all(known != digit for known, _ in self.digits):
             self.learn_digit(digit, result)

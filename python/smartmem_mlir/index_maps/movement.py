@@ -17,6 +17,8 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.compose import compose
 from smartmem_mlir.index_maps.errors import IndexMapError, PieceLimitExceeded
 from smartmem_mlir.index_maps.expr import ZERO, Expr, const, dim, dims
+from smartmem_mlir.index_maps.expr import delinearize as delinearize
+from smartmem_mlir.index_maps.expr import linearize as linearize
 from smartmem_mlir.index_maps.preimage import MAX_PIECES
 from smartmem_mlir.index_maps.view import Piece, View
 
@@ -83,25 +85,6 @@ def reshape_groups(old: Shape, new: Shape) -> list[tuple[range, range]]:
             i, j = len(old), len(new)
         groups.append((range(start_i, i), range(start_j, j)))
     return groups
-
-
-def linearize(indices: Sequence[Expr], extents: Shape) -> Expr:
-    """The row-major address of an index."""
-    address = ZERO
-    for index, extent in zip(indices, extents, strict=True):
-        address = address * extent + index
-    return address
-
-
-def delinearize(address: Expr, extents: Shape) -> list[Expr]:
-    """The index at a row-major address."""
-    indices = []
-    stride = prod(extents)
-    for position, extent in enumerate(extents):
-        stride //= extent
-        index = address // stride
-        indices.append(index if position == 0 else index % extent)
-    return indices
 
 
 def expand_dims(shape: Shape, axes: Sequence[int]) -> View:

@@ -18,8 +18,12 @@ interval arithmetic over the box, conditions on constants by arithmetic. `test_r
 | split-mod | (g*A + B) % m = g*((A + j) % (m/g)) + B - j*g | j*g <= B < (j+1)*g, g divides m |
 | mirror | (c - x) // a = -((x + a-1-c) // a), and (c - x) % m = m-1 - (x + m-1-c) % m | all coefficients negative |
 | join | (x//a) % m + m*((x//(a*m)) % n) = (x//a) % (m*n), and the same without `% n` | |
+| join modulo M | (e*(x//(a*m)) + c*((x//a) % m) + B) % M = (c*(x//a) + B) % M | M divides e - c*m |
 | to-mod | x//a - k*(x//(a*k)) = (x//a) % k | |
 | to-floor | (x//a) % m - x//a = -m*(x//(a*m)) | |
+
+`reduce` and `pull-out` take multiples of M off coefficients and so part digits that belong together; `join modulo M`
+finds them again. Under a floor it is (e*H + c*L + B) // M = (c*(m*H + L) + B) // M + (e - c*m)/M * H.
 
 Every rule but split-mod removes an operation or shrinks a constant; split-mod isolates the digits of a mixed-radix
 number, so that `join` can put them together again, and shrinks the modulus. So rewriting ends.
@@ -46,13 +50,15 @@ class Simplifier:
 
     def __init__(self, box: Box) -> None:
         self.box = box
+        self._vacuous = box.is_empty
         self.ranges = Ranges(box)
         self._exprs: dict[Expr, Expr] = {}
+        self._read: dict[Atom, Digit] = {}
         self._quotients: dict[tuple[bool, Expr, int], Expr] = {}
 
     def __call__(self, expr: Expr) -> Expr:
         """An expression with the same value as `expr` at every point of the box."""
-        if self.box.is_empty:
+        if self._vacuous:
             return expr
         done = self._exprs.get(expr)
         if done is None:
@@ -62,7 +68,7 @@ class Simplifier:
 
     def equal(self, a: Expr, b: Expr) -> bool:
         """Whether the rules show a == b over the box. Sound, not complete: `isl.prove_equal` decides."""
-        if a is b or self.box.is_empty:
+        if a is b or self._vacuous:
             return True
         difference = self(a - b)
         if not difference.is_constant:
@@ -90,6 +96,20 @@ class Simplifier:
             done = self._quotients[key] = ZERO if m == 1 else self._mod(x, m)
         return done
 
+    def aligned(self, x: Expr, modulus: int, y: Expr, b: int) -> Expr | None:
+        """A z that shows `x % modulus` and `y // b` to be digits of one value: z % modulus and z // modulus.
+
+        y may have lost low digits to rule low-part; they are taken from x.
+        """
+        if modulus == b:
+            return y if congruent(x, y, b) else None
+        if b == 1 or modulus % b:
+            return None
+        stride = modulus // b
+        low = self(_reduce(x - y * stride, modulus)[1])
+        lo, hi = self.ranges.of(low)
+        return y * stride + low if lo >= 0 and hi < stride else None
+
     def _atom(self, atom: Atom) -> Expr:
         if isinstance(atom, Dim):
             lo, hi = self.box.lo[atom.index], self.box.hi[atom.index]
@@ -110,6 +130,10 @@ class Simplifier:
         quotient, rest = _reduce(x, a)
         if quotient is not ZERO:  # pull-out
             return self(quotient + self.floordiv(self(rest), a))
+        joined = self._join_modulo(x, a)
+        if joined is not None:
+            quotient, rest = joined
+            return self(quotient + self.floordiv(rest, a))
         if _is_mirrored(x):
             return -self.floordiv(self(a - 1 - x), a)
         for g in _strides(x, a):  # low-part
@@ -129,6 +153,9 @@ class Simplifier:
         rest = _reduce(x, m)[1]
         if rest is not x:  # reduce
             return self.mod(self(rest), m)
+        joined = self._join_modulo(x, m)
+        if joined is not None:
+            return self.mod(joined[1], m)
         if _is_mirrored(x):
             return m - 1 - self.mod(self(m - 1 - x), m)
         for g in _strides(x, m):  # split-mod
@@ -165,27 +192,58 @@ class Simplifier:
             expr = joined
         return expr
 
+    def _digit_terms(self, expr: Expr) -> list[tuple[Expr, int, Expr, int, int | None]]:
+        """`(term, its coefficient, x, a, m)` for each term of the expression that is a digit."""
+        found = []
+        for atom, coef in expr.terms:
+            if not isinstance(atom, Dim):
+                digit = self._read.get(atom)
+                if digit is None:
+                    digit = self._read[atom] = as_digit(atom)
+                found.append((_term(atom, coef), coef, *digit))
+        return found
+
+    def _join_modulo(self, x: Expr, modulus: int) -> tuple[Expr, Expr] | None:
+        """`(q, r)` with x = modulus*q + r and two digits of x joined in r; None if there are no such digits."""
+        if len(x.terms) < 2:
+            return None
+        digits = self._digit_terms(x)
+        for low, c, value, a, m in digits:
+            if m is None:
+                continue
+            for high, high_coef, y, b, n in digits:
+                excess = high_coef - c * m
+                if excess == 0 or excess % modulus:
+                    continue
+                whole = self.aligned(value, a * m, y, b)
+                if whole is not None:
+                    both = self.digit(self(whole), a, None if n is None else m * n)
+                    unit = _exact_quotient(high, high_coef)
+                    return unit * (excess // modulus), self(x - low - high + both * c)
+        return None
+
     def _join_once(self, expr: Expr) -> Expr | None:
         """One application of join, to-mod or to-floor: fewer divisions, or as many and fewer terms."""
-        digits = [(_term(atom, c), c, *as_digit(atom)) for atom, c in expr.terms if not isinstance(atom, Dim)]
+        digits = self._digit_terms(expr)
         for low, c, x, a, m in digits:
             if m is not None:
                 for high, high_coef, y, b, n in digits:
-                    if b == a * m and high_coef == c * m and congruent(x, y, b):  # join
-                        both = self.digit(self(y), a, None if n is None else m * n)
+                    whole = self.aligned(x, a * m, y, b) if high_coef == c * m else None
+                    if whole is not None:  # join
+                        both = self.digit(self(whole), a, None if n is None else m * n)
                         return expr - low - high + both * c
-                floor = self.floordiv(self(x), a) * c
-                if _includes(expr, -floor):  # to-floor
-                    return expr - low + floor - self.floordiv(self(x), a * m) * (c * m)
+                floor = self.floordiv(self(x), a)
+                if _includes(expr, floor, -c):  # to-floor
+                    return expr - low + floor * c - self.floordiv(self(x), a * m) * (c * m)
                 continue
-            if c % a == 0 and _includes(expr, x * (-c // a)):  # to-mod of a sum
+            if c % a == 0 and _includes(expr, x, -c // a):  # to-mod of a sum
                 return expr - low - x * (-c // a) + self.mod(self(x), a) * (-c // a)
             for high, high_coef, y, b, n in digits:  # to-mod of a floor
                 k = b // a
                 if n is None and k > 1 and b % a == 0 and high_coef == -c * k and congruent(x, y, a):
-                    shift = _exact_quotient(y - x, a) * c
-                    if shift.is_constant or _includes(expr, shift):
-                        return expr - low - high - shift + self.digit(self(y), a, k) * c
+                    shift = _exact_quotient(y - x, a)
+                    if shift.is_constant or _includes(expr, shift, c):
+                        return expr - low - high - shift * c + self.digit(self(y), a, k) * c
         return None
 
 
@@ -277,6 +335,6 @@ def _is_mirrored(x: Expr) -> bool:
     return all(coef < 0 for _, coef in x.terms)
 
 
-def _includes(expr: Expr, part: Expr) -> bool:
-    """Whether every term of `part` occurs in `expr` with the same coefficient (constants are left over)."""
-    return bool(part.terms) and all(expr.coefficient(atom) == coef for atom, coef in part.terms)
+def _includes(expr: Expr, part: Expr, factor: int) -> bool:
+    """Whether every term of `factor * part` occurs in `expr` with that coefficient (constants are left over)."""
+    return bool(part.terms) and all(expr.coefficient(atom) == factor * coef for atom, coef in part.terms)

@@ -24,6 +24,8 @@ from smartmem_mlir.index_maps.expr import Atom, Dim, Expr, FloorDiv, const, dim
 from smartmem_mlir.index_maps.map import IndexMap
 from smartmem_mlir.index_maps.view import Fill, Piece, Scalar, View
 
+_MAX_DEPTH = 100
+"""Nesting that the parser follows; maps that this package prints stay far below (`compose.MAX_NODES`)."""
 _TOKEN = re.compile(r"\s*(->|floordiv|ceildiv|mod|d\d+|\d+|[-+*(),])")
 
 
@@ -33,7 +35,7 @@ def print_expr(expr: Expr) -> str:
     text = ""
     for atom, coef in ordered:
         factor = "" if abs(coef) == 1 else f" * {abs(coef)}"
-        operand = _print_atom(atom, nested=bool(factor) or coef < 0)
+        operand = _print_atom(atom, nested=bool(factor) or (coef < 0 and not text))
         if not text:
             text = f"-{operand}{factor}" if coef < 0 else f"{operand}{factor}"
         else:
@@ -106,6 +108,7 @@ class _Parser:
             self.tokens.append(match[1])
             at = match.end()
         self.at = 0
+        self.depth = 0
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -150,6 +153,14 @@ class _Parser:
 
     def unary(self) -> Expr:
         token = self.take()
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise IndexMapError(f"more than {_MAX_DEPTH} nested parentheses or signs in a map")
+        value = self.operand(token)
+        self.depth -= 1
+        return value
+
+    def operand(self, token: str) -> Expr:
         if token == "-":
             return -self.unary()
         if token == "(":
@@ -181,7 +192,7 @@ def parse_view(text: str) -> View:
     Raises:
         IndexMapError: The text is not a view, or the view is malformed.
     """
-    lines = text.strip().splitlines()
+    lines = text.strip().splitlines() or [""]
     head = re.fullmatch(r"view (\S+) of (.*)\s\{", lines[0].strip())
     if head is None or lines[-1].strip() != "}":
         raise IndexMapError(f"not a view: {text[:40]!r}")
@@ -191,8 +202,7 @@ def parse_view(text: str) -> View:
         match = re.fullmatch(r"\s*\[([^\]]*)\] = (?:fill (?P<fill>.+)|#(?P<operand>\d+) (?P<map>.+))", line)
         if match is None:
             raise IndexMapError(f"not a piece of a view: {line.strip()!r}")
-        bounds = [tuple(map(int, axis.split(":"))) for axis in match[1].split(",") if axis.strip()]
-        box = Box(tuple(b[0] for b in bounds), tuple(b[1] for b in bounds))
+        box = _parse_box(match[1])
         if match["fill"] is not None:
             pieces.append(Piece(box, Fill(_parse_scalar(match["fill"])), ()))
         else:
@@ -205,7 +215,19 @@ def _print_shape(shape: tuple[int, ...]) -> str:
 
 
 def _parse_shape(text: str) -> tuple[int, ...]:
-    return () if text == "scalar" else tuple(map(int, text.split("x")))
+    if text == "scalar":
+        return ()
+    if not re.fullmatch(r"\d+(x\d+)*", text):
+        raise IndexMapError(f"{text!r} is not a shape")
+    return tuple(map(int, text.split("x")))
+
+
+def _parse_box(text: str) -> Box:
+    axes = [re.fullmatch(r"\s*(\d+):(\d+)\s*", axis) for axis in text.split(",")] if text.strip() else []
+    bounds = [(int(axis[1]), int(axis[2])) for axis in axes if axis]
+    if len(bounds) != len(axes):
+        raise IndexMapError(f"[{text}] is not a box")
+    return Box(tuple(lo for lo, _ in bounds), tuple(hi for _, hi in bounds))
 
 
 def _print_scalar(value: Scalar) -> str:
@@ -215,7 +237,10 @@ def _print_scalar(value: Scalar) -> str:
 def _parse_scalar(text: str) -> Scalar:
     if text in ("nan", "inf", "-inf"):
         return math.nan if text == "nan" else float(text)
-    value = ast.literal_eval(text)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError) as error:
+        raise IndexMapError(f"fill value {text!r} is not a number") from error
     if not isinstance(value, (bool, int, float)):
         raise IndexMapError(f"fill value {text!r} is not a number")
     return value

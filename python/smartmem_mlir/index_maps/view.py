@@ -79,6 +79,8 @@ class View:
                     f"piece {piece.box} indexes an operand of rank {len(self.operands[piece.source])} "
                     f"with {len(piece.exprs)} expressions"
                 )
+            if any(max(expr.dims, default=-1) >= len(self.shape) for expr in piece.exprs):
+                raise IndexMapError(f"piece {piece.box} uses a dimension that the result does not have")
 
     @staticmethod
     def of(shape: Sequence[int], operands: Sequence[Sequence[int]], pieces: Sequence[Piece]) -> View:
@@ -91,11 +93,9 @@ class View:
         kept = [p for p in pieces if not p.box.is_empty]
         if len(kept) > MAX_PIECES:
             raise PieceLimitExceeded(f"a view of {len(kept)} pieces, more than {MAX_PIECES}")
-        kept = [replace(p, exprs=simplify_exprs(p.exprs, p.box)) for p in kept]
-        kept.sort(key=lambda p: (p.box.lo, p.box.hi))
         view = View(Box.of(shape).hi, tuple(Box.of(s).hi for s in operands), tuple(kept))
         view.check_cover()
-        return view
+        return view.with_pieces([replace(p, exprs=simplify_exprs(p.exprs, p.box)) for p in kept])
 
     @staticmethod
     def mapped(shape: Sequence[int], operand: Sequence[int], exprs: Sequence[Expr]) -> View:
