@@ -42,6 +42,8 @@ struct AddressRange {
   bool contains(const AddressRange &other) const {
     return begin <= other.begin && other.end <= end;
   }
+  /// Whether `other`, of the same space, shares a byte with this range.
+  bool overlaps(const AddressRange &other) const { return begin < other.end && other.begin < end; }
   bool operator==(const AddressRange &other) const {
     return space == other.space && begin == other.begin && end == other.end;
   }

@@ -77,7 +77,9 @@ void ContentTracker::applyImageWrite(const Effect &effect) {
     for (Image *other : dying)
       change(*other, Content::Invalid);
   }
-  change(image, Content::Valid);
+  auto mapped = mapped_.find(image.range.space);
+  bool hostMayWrite = mapped != mapped_.end() && mapped->second.overlaps(image.range);
+  change(image, hostMayWrite ? Content::Uncertain : Content::Valid);
 }
 
 Status ContentTracker::applyBufferRead(const Effect &effect) {
@@ -100,6 +102,12 @@ void ContentTracker::applyBufferWrite(const Effect &effect) {
         !effect.isExact && effect.range.contains(image->range) && !(effect.range == image->range);
     change(*image, mayMeanAnother ? Content::Uncertain : Content::Invalid);
   }
+}
+
+void ContentTracker::mapped(const AddressRange &range) {
+  mapped_[range.space] = range;
+  for (Image *image : overlapping(range))
+    image->content = Content::Uncertain;
 }
 
 void ContentTracker::change(Image &image, Content content) {

@@ -21,6 +21,8 @@
 //                             uncertain. If r lies in i, or overlaps it partly, the access is as
 //                             good as exact
 //   inexact read of r         as exact if r lies in i, else ignored
+//   vkMapMemory of r          I becomes uncertain, and so do images written while r is mapped: the host
+//                             may write another tensor there (IREE maps a whole allocation to write one)
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +57,9 @@ public:
   std::vector<Image *> commit();
   /// Undoes the effects since the last commit, because their commands will not run.
   void rollback();
+  /// The host may write to `range` until unmapped().
+  void mapped(const AddressRange &range);
+  void unmapped(const AddressSpace &space) { mapped_.erase(space); }
   /// Kills an image whose memory is going away. Not between apply and commit.
   void forget(Image &image) { setContent(image, Content::Invalid); }
 
@@ -77,6 +82,7 @@ private:
   void setContent(Image &image, Content content);
 
   std::unordered_map<AddressSpace, LiveImages, AddressSpaceHash> live_;
+  std::unordered_map<AddressSpace, AddressRange, AddressSpaceHash> mapped_;
   std::vector<Change> pending_;
   mutable std::vector<Image *> scratch_;
 };

@@ -30,8 +30,8 @@ namespace smartmem::image_layer {
   X(DestroyImage) X(DestroyImageView) X(DestroyPipeline) X(DestroyPipelineLayout)                  \
   X(DestroySemaphore) X(DestroyShaderModule) X(EndCommandBuffer) X(FreeCommandBuffers)             \
   X(FreeDescriptorSets) X(FreeMemory) X(GetDeviceQueue) X(GetImageMemoryRequirements)              \
-  X(QueueSubmit) X(ResetCommandBuffer) X(ResetCommandPool) X(ResetDescriptorPool)                  \
-  X(UpdateDescriptorSets)
+  X(MapMemory) X(QueueSubmit) X(ResetCommandBuffer) X(ResetCommandPool) X(ResetDescriptorPool)                  \
+  X(UnmapMemory) X(UpdateDescriptorSets)
 
 /// Functions of later versions and extensions: null when the device has not got them.
 #define SMARTMEM_OPTIONAL_DEVICE_FUNCTIONS(X)                                                      \

@@ -24,9 +24,9 @@ namespace smartmem::image_layer {
   X(CreateShaderModule) X(DestroyBuffer) X(DestroyCommandPool) X(DestroyDescriptorPool)            \
   X(DestroyDescriptorSetLayout) X(DestroyDevice) X(DestroyPipeline) X(DestroyPipelineLayout)       \
   X(DestroyShaderModule) X(EndCommandBuffer) X(FreeCommandBuffers) X(FreeDescriptorSets)           \
-  X(FreeMemory) X(GetDeviceQueue) X(GetDeviceQueue2) X(QueueSubmit) X(QueueSubmit2)                \
+  X(FreeMemory) X(GetDeviceQueue) X(GetDeviceQueue2) X(MapMemory) X(QueueSubmit) X(QueueSubmit2)   \
   X(QueueSubmit2KHR) X(ResetCommandBuffer) X(ResetCommandPool) X(ResetDescriptorPool)              \
-  X(UpdateDescriptorSets)
+  X(UnmapMemory) X(UpdateDescriptorSets)
 // clang-format on
 
 /// One function per intercepted device command, of the command's own type.

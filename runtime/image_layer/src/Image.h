@@ -42,7 +42,7 @@ struct ImageShapeHash {
 enum class Content {
   Invalid,   ///< Nothing: never written, or its tensor is dead.
   Valid,     ///< A tensor, whose bytes in the buffer are stale.
-  Uncertain, ///< As Valid, unless a kernel that bound a larger range overwrote the tensor.
+  Uncertain, ///< As Valid, unless something that the layer cannot follow overwrote the tensor.
 };
 
 /// An image and the tensor that it holds at the moment. Owned by ImageCache.

@@ -111,8 +111,19 @@ void ImageCache::rollbackSubmission() {
   contents_.rollback();
 }
 
+void ImageCache::mapped(const AddressRange &range) {
+  std::lock_guard lock(mutex_);
+  contents_.mapped(range);
+}
+
+void ImageCache::unmapped(const AddressSpace &space) {
+  std::lock_guard lock(mutex_);
+  contents_.unmapped(space);
+}
+
 void ImageCache::dropSpace(const AddressSpace &space) {
   std::lock_guard lock(mutex_);
+  contents_.unmapped(space);
   std::vector<Image *> dropped;
   for (const auto &[key, image] : images_)
     if (key.range.space == space)

@@ -40,6 +40,9 @@ public:
   void commitSubmission(const std::vector<Image *> &fresh);
   void rollbackSubmission();
 
+  /// The host maps memory, or no longer does.
+  void mapped(const AddressRange &range);
+  void unmapped(const AddressSpace &space);
   /// Memory was freed, or a sparse buffer destroyed: whatever was in it is dead.
   void dropSpace(const AddressSpace &space);
 

@@ -70,6 +70,23 @@ VKAPI_ATTR void VKAPI_CALL FreeMemory(VkDevice handle, VkDeviceMemory memory,
   device.table().FreeMemory(handle, memory, allocator);
 }
 
+VKAPI_ATTR VkResult VKAPI_CALL MapMemory(VkDevice handle, VkDeviceMemory memory,
+                                         VkDeviceSize offset, VkDeviceSize size,
+                                         VkMemoryMapFlags flags, void **data) {
+  Device &device = deviceOf(handle);
+  AddressRange range{{handleValue(memory), /*isSparseBuffer=*/false}, offset, ~VkDeviceSize(0)};
+  if (size != VK_WHOLE_SIZE)
+    range.end = offset + size;
+  device.images.mapped(range);
+  return device.table().MapMemory(handle, memory, offset, size, flags, data);
+}
+
+VKAPI_ATTR void VKAPI_CALL UnmapMemory(VkDevice handle, VkDeviceMemory memory) {
+  Device &device = deviceOf(handle);
+  device.images.unmapped({handleValue(memory), /*isSparseBuffer=*/false});
+  device.table().UnmapMemory(handle, memory);
+}
+
 //===----------------------------------------------------------------------===//
 // Layouts, shaders, pipelines
 //===----------------------------------------------------------------------===//
