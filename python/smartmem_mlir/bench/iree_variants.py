@@ -17,6 +17,7 @@ import yaml
 
 from smartmem_mlir.bench.peer_process import PeerError
 from smartmem_mlir.bench.results import Counts
+from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.report.directory import PARAMETERS, read_directory
 from smartmem_mlir.targets import TargetDescription
 
@@ -109,7 +110,11 @@ def compile_variant(
 
 def counts_of(directory: Path) -> Counts:
     """Kernels and bytes of a compiled directory."""
-    flow = read_directory(directory).flow
+    return counts_from(read_directory(directory).flow)
+
+
+def counts_from(flow: FlowSummary) -> Counts:
+    """The sums that tables show."""
     return Counts(
         kernels=flow.kernels,
         movement_kernels=flow.movement_kernels,

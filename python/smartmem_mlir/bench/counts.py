@@ -1,0 +1,168 @@
+"""The regression guard: kernels and bytes of small models, exact, against a committed table."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from smartmem_mlir.bench.iree_variants import counts_from
+from smartmem_mlir.bench.results import Counts
+from smartmem_mlir.errors import CompilerError, InvalidModelError
+from smartmem_mlir.iree.compiler import CompilerOptions
+from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, package_version
+
+TARGET = "cpu"
+VARIANTS = ("baseline", "smartmem")
+
+
+class Entry(BaseModel):
+    """What one model costs in one variant: counts, or the compiler's error for a model that does not compile."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    counts: Counts | None = None
+    error: str | None = None
+
+
+class Table(BaseModel):
+    """The committed table.
+
+    Args:
+        compiler: Version of iree-compile that the counts are from; another version forms other kernels.
+        target: The target.
+        models: Entries by model and variant.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    compiler: str
+    target: str
+    models: dict[str, dict[str, Entry]]
+
+
+def read_table(path: Path) -> Table:
+    """Read a table.
+
+    Raises:
+        InvalidModelError: It is missing or malformed.
+    """
+    try:
+        return Table.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise InvalidModelError(f"not a table of counts: {error}", file=path) from error
+
+
+def small_models(recipes: Path) -> dict[str, Callable[[Path], None]]:
+    """What is counted: the demo network and the small variants of the zoo, by name, each a function that writes it.
+
+    Args:
+        recipes: Folder with the recipes of the small variants.
+    """
+    from smartmem_mlir.zoo.demo import save_demo
+    from smartmem_mlir.zoo.recipe import materialize
+
+    def writer(recipe: Path) -> Callable[[Path], None]:
+        return lambda out: materialize(recipe, out)
+
+    return {"demo": save_demo, **{path.stem: writer(path) for path in sorted(recipes.glob("*.onnx"))}}
+
+
+def measure(models: Mapping[str, Callable[[Path], None]], say: Callable[[str], None]) -> Table:
+    """Count every model in every variant.
+
+    Args:
+        models: See :func:`small_models`.
+        say: Told what happens next.
+    """
+    measured = {}
+    for name, write in models.items():
+        say(name)
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / f"{name}.onnx"
+            write(model)
+            measured[name] = {variant: _count(model, variant, Path(folder)) for variant in VARIANTS}
+    return Table(compiler=str(package_version(COMPILER_PACKAGE)), target=TARGET, models=measured)
+
+
+def regressions(committed: Table, fresh: Table) -> list[str]:
+    """What got worse, one sentence each; empty if nothing did.
+
+    Plain IREE must not change at all: it is what everything is compared with.
+    """
+    if committed.compiler != fresh.compiler:
+        return [f"the table is from {COMPILER_PACKAGE} {committed.compiler}, installed is {fresh.compiler}"]
+    found = []
+    for name, variant, new in _entries(fresh):
+        old = committed.models.get(name, {}).get(variant)
+        label = f"{name}, {variant}"
+        if old is None:
+            found.append(f"{label}: not in the table")
+        elif new.counts is None:
+            if old.counts is not None:
+                found.append(f"{label}: does not compile any more: {new.error}")
+        elif old.counts is not None:
+            found += [f"{label}: {change}" for change in _changes(old.counts, new.counts, variant)]
+    return found
+
+
+def improvements(committed: Table, fresh: Table) -> list[str]:
+    """What got better, one sentence each."""
+    found = []
+    for name, variant, new in _entries(fresh):
+        old = committed.models.get(name, {}).get(variant)
+        if old is None or new.counts is None or variant == "baseline":
+            continue
+        if old.counts is None:
+            found.append(f"{name}, {variant}: compiles now")
+            continue
+        for field, before, after in _fields(old.counts, new.counts):
+            if after < before:
+                found.append(f"{name}, {variant}: {field} {before:g} -> {after:g}")
+    return found
+
+
+def _changes(old: Counts, new: Counts, variant: str) -> Iterator[str]:
+    for field, before, after in _fields(old, new):
+        if after > before or (variant == "baseline" and after != before):
+            yield f"{field} {before:g} -> {after:g}"
+
+
+def _fields(old: Counts, new: Counts) -> Iterator[tuple[str, float, float]]:
+    """Fields that both have, with their values."""
+    for field in Counts.model_fields:
+        before, after = getattr(old, field), getattr(new, field)
+        if before is not None and after is not None:
+            yield field.replace("_", " "), before, after
+
+
+def _entries(table: Table) -> Iterator[tuple[str, str, Entry]]:
+    for name, variants in table.models.items():
+        for variant, entry in variants.items():
+            yield name, variant, entry
+
+
+def _count(model: Path, variant: str, folder: Path) -> Entry:
+    from smartmem_mlir import api
+    from smartmem_mlir.iree.build import compile_to_flow
+    from smartmem_mlir.targets import load_target
+
+    try:
+        text = api.emit(model, "iree", target=TARGET, baseline=variant == "baseline")
+        source = folder / f"{variant}.mlir"
+        source.write_text(text)
+        with _discarded_reproducer() as reproducer:
+            options = CompilerOptions(reproducer=reproducer)
+            flow = compile_to_flow(source, folder / f"{variant}.flow.mlir", load_target(TARGET), None, options)
+    except CompilerError as error:
+        return Entry(error=error.what)
+    return Entry(counts=counts_from(flow))
+
+
+@contextmanager
+def _discarded_reproducer() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "reproducer"
