@@ -24,7 +24,9 @@ LogicalResult PieceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (static_cast<bool>(map) == static_cast<bool>(fill))
     return emitError() << "piece needs either a map or a fill constant";
   if (fill)
-    return success();
+    return isa<FloatAttr, IntegerAttr>(fill)
+               ? success()
+               : emitError() << "piece must be filled with a float or integer, got " << fill;
   if (source < 0)
     return emitError() << "source index must not be negative, got " << source;
   if (map.getNumSymbols() != 0)

@@ -18,20 +18,24 @@ using namespace mlir::smartmem;
 
 namespace {
 
-/// Loads dialects by name as soon as the registry meets a context. PassManager loads
-/// what a pass depends on by name too, but wants the TypeID that we do not have.
-struct LoadDialects : DialectExtensionBase {
-  explicit LoadDialects(std::shared_ptr<const PassDescription> description)
+/// What a context needs before it runs such a pass, done when the pass manager shows it
+/// the pass's dependencies: the last moment before it counts as running threads.
+struct PrepareContext : DialectExtensionBase {
+  explicit PrepareContext(std::shared_ptr<const PassDescription> description)
       : DialectExtensionBase({StringRef("builtin")}), description(std::move(description)) {}
 
   void apply(MLIRContext *context, MutableArrayRef<Dialect *>) const override {
+    // There is one interpreter lock: worker threads would wait for the thread that waits
+    // for them.
+    context->disableMultithreading();
+    // By name, as the pass manager does it, which wants a TypeID that we do not have.
     for (const std::string &name : description->dependentDialects)
       if (!context->getOrLoadDialect(name))
         emitError(UnknownLoc::get(context)) << description->argument << " needs the dialect '"
                                             << name << "', which is not registered";
   }
   std::unique_ptr<DialectExtensionBase> clone() const override {
-    return std::make_unique<LoadDialects>(description);
+    return std::make_unique<PrepareContext>(description);
   }
 
   std::shared_ptr<const PassDescription> description;
@@ -52,7 +56,7 @@ public:
   StringRef getDescription() const override { return description->summary; }
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.addExtension(getTypeID(), std::make_unique<LoadDialects>(description));
+    registry.addExtension(getTypeID(), std::make_unique<PrepareContext>(description));
   }
 
   LogicalResult
@@ -79,10 +83,10 @@ public:
 
 protected:
   LogicalResult initialize(MLIRContext *context) override {
-    // One interpreter lock: worker threads would wait for the thread that waits for them.
-    if (context->isMultithreadingEnabled())
-      context->disableMultithreading();
-    return success();
+    if (!context->isMultithreadingEnabled())
+      return success();
+    return emitError(UnknownLoc::get(context))
+           << getArgument() << " cannot run in threads: call context.enable_multithreading(False)";
   }
 
   bool canScheduleOn(RegisteredOperationName name) const override {

@@ -33,3 +33,8 @@ module attributes {test.p = #smartmem.piece<[0 to 4] from -1 at (d0) -> (d0)>} {
 
 // expected-error@+1 {{expected 'from' or 'fill'}}
 module attributes {test.p = #smartmem.piece<[0 to 4] read 0>} {}
+
+// -----
+
+// expected-error@+1 {{piece must be filled with a float or integer, got dense<0>}}
+module attributes {test.p = #smartmem.piece<[0 to 4] fill dense<0> : tensor<4xi8>>} {}

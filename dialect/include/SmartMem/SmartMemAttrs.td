@@ -133,9 +133,9 @@ def SmartMem_OpClassAttr : EnumAttr<SmartMem_Dialect, SmartMem_OpClass, "op_clas
   let description = [{
     Whether the fastest way to compute depends on the input layout (ILD) or not
     (ILI), and whether the output layout can be chosen (variable) or is fixed by the
-    operation: the four groups of SmartMem (ASPLOS 2024, section 3.1). Inserted by
-    `classify` as the discardable attribute `smartmem.op_class`, read by
-    `eliminate` and `select-layouts`.
+    operation: the four groups of SmartMem (ASPLOS 2024, section 3.1). Set by
+    classification as the discardable attribute `smartmem.op_class`; read where views
+    are folded and layouts selected.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -158,6 +158,7 @@ def SmartMem_PieceAttr : SmartMem_Attr<"Piece", "piece"> {
     - the map has as many dimensions as the box
     - every `floordiv`, `ceildiv` and `mod` of the map is by a positive constant
     - the source index is not negative
+    - the constant is a float or an integer
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t", "first index of the box, per dimension">:$lower,

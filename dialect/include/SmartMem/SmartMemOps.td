@@ -28,7 +28,7 @@ def SmartMem_ParameterOp : SmartMem_Op<"parameter", [
     ```
 
     *Lifespan:* inserted by the importers and by `smartmem-externalize-constants`;
-    replaced by the target's emitter, when the archive is written. *Neighbours:*
+    replaced by `smartmem-convert-to-iree`, when the module is emitted. *Neighbours:*
     unlike `arith.constant` it has no value attribute and does not fold; unlike
     `ml_program.global_load` it needs no symbol and may carry a layout, which is
     then how the archive stores the values.
@@ -61,8 +61,9 @@ def SmartMem_ViewOp : SmartMem_Op<"view", [Pure]> {
     ] : (tensor<4x8xf32>, tensor<2x8xf32>) -> tensor<8x8xf32>
     ```
 
-    *Lifespan:* inserted by `raise-views` for every data-movement operation; folded
-    into its neighbours by `eliminate`; gone after `materialize`. *Neighbours:* it
+    *Lifespan:* inserted by `smartmem-raise-views` for every data-movement operation;
+    folded into its neighbours by `smartmem-fold-views`; gone after
+    `smartmem-materialize-views`. *Neighbours:* it
     names elements by logical index and knows nothing of layouts, where
     `smartmem.convert_layout` keeps every index and changes only the layout. Unlike
     `tensor.collapse_shape`, `tensor.extract_slice` and their like, views are closed
@@ -106,10 +107,10 @@ def SmartMem_ConvertLayoutOp : SmartMem_Op<"convert_layout", [Pure]> {
       : tensor<64x49xf32> -> tensor<64x49xf32, #padded>
     ```
 
-    *Lifespan:* inserted by `eliminate` and by layout selection where neighbours
-    disagree; pairs are cancelled by canonicalization and by `smartmem-fold-layouts`;
-    the survivors become kernels in `materialize` and appear, with their reason, in
-    the report. *Neighbours:* `smartmem.view` renames indices without moving bytes;
+    *Lifespan:* inserted by layout selection where neighbours disagree; pairs are
+    cancelled by canonicalization and by `smartmem-fold-layouts`; the survivors become
+    kernels when layouts are materialized and appear, with their reason, in the
+    report. *Neighbours:* `smartmem.view` renames indices without moving bytes;
     `tensor.cast` may drop shape information and never moves bytes.
 
     Folds: a conversion to its own type; A to B to A. Canonicalizes: A to B to C
@@ -144,7 +145,8 @@ def SmartMem_GroupOp : SmartMem_Op<"group", [IsolatedFromAbove, SingleBlock, Rec
     }
     ```
 
-    *Lifespan:* inserted by `form-groups`; turned into kernels by `materialize`.
+    *Lifespan:* inserted when groups are formed, after views are folded; turned into
+    kernels when layouts are materialized.
     *Neighbours:* `scf.execute_region` captures values and may be inlined at any
     time; a function has a name and may be called twice.
 
