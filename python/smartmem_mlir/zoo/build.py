@@ -112,7 +112,7 @@ def streamed_recipe(card: ModelCard, small: bool, opset: int, seed: int) -> onnx
     require(("torch", *EXPORT_PACKAGES, *card.packages), card.name)
     with hollow():
         module = create(card, small)
-    return export_hollow(module, _inputs(card, small, seed), card, opset, draws(module, seed, card.activation))
+    return export_hollow(module, _inputs(card, small, seed), card, opset, draws(module, seed, card.gain))
 
 
 def _shorten_names(model: onnx.ModelProto) -> None:
@@ -139,7 +139,7 @@ def _checked(name: str, opset: int, exporter: Exporter) -> ModelCard:
 def _prepared(card: ModelCard, small: bool, seed: int) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The module with its random weights, test inputs, and the distributions of the weights."""
     module = create(card, small)
-    weights = randomize(module, seed, card.activation)
+    weights = randomize(module, seed, card.gain)
     return module, _inputs(card, small, seed), weights
 
 

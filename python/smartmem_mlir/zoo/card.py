@@ -66,7 +66,7 @@ class ModelCard:
         small_inputs: Inputs of the small variant.
         output: Name of the (only) output.
         paper: The paper's figures; None for models outside it.
-        activation: See :func:`smartmem_mlir.zoo.randomize.draws`.
+        gain: See :func:`smartmem_mlir.zoo.randomize.draws`.
         note: Why a figure differs from the paper's, or how the model was identified.
     """
 
@@ -80,7 +80,7 @@ class ModelCard:
     small_inputs: tuple[InputSpec, ...]
     output: str
     paper: PaperFigures | None
-    activation: Literal["linear", "relu"] = "linear"
+    gain: float = 1.0
     note: str = ""
 
     def input_specs(self, small: bool) -> tuple[InputSpec, ...]:

@@ -224,7 +224,6 @@ _CARDS = (
         small_inputs=_image(64),
         output="scores",
         paper=PaperFigures(19.4, 3.2, 282),
-        activation="relu",
     ),
     ModelCard(
         name="resnext",
@@ -237,7 +236,6 @@ _CARDS = (
         small_inputs=_image(64),
         output="scores",
         paper=PaperFigures(25.0, 4.3, 122),
-        activation="relu",
     ),
     ModelCard(
         name="yolo",
@@ -250,7 +248,7 @@ _CARDS = (
         small_inputs=_image(96),
         output="predictions",
         paper=PaperFigures(3.2, 4.4, 233),
-        activation="relu",
+        gain=2.0,
     ),
     ModelCard(
         name="resnet50",
@@ -263,7 +261,6 @@ _CARDS = (
         small_inputs=_image(64),
         output="scores",
         paper=PaperFigures(None, 4.1, None),
-        activation="relu",
         note="Only in Table 1 of the paper.",
     ),
     ModelCard(
@@ -277,7 +274,6 @@ _CARDS = (
         small_inputs=_image(64),
         output="styled",
         paper=PaperFigures(None, 162.0, None),
-        activation="relu",
         note="Only in Table 1 of the paper; its MACs are those of a 1024x1024 image.",
     ),
     ModelCard(

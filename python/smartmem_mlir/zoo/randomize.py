@@ -23,11 +23,12 @@ _NORM_RANGES = {
     "running_var": (0.6, 1.4),
 }
 _SCALES = ("gamma", "scale", "lambda", "temperature")
-_GAIN = {"relu": 2.0, "linear": 1.0}
-"""Variance gain that makes up for the activation before a contraction: ReLU halves the second moment."""
+_POSITION_GAIN = 0.1
+"""Variance gain of a residual convolutional position encoding: at 1 each block would double the variance, and after
+thirty blocks nothing but these convolutions would show in the output."""
 
 
-def draws(module: Any, seed: int = DEFAULT_SEED, activation: str = "linear") -> dict[str, Draw]:
+def draws(module: Any, seed: int = DEFAULT_SEED, gain: float = 1.0) -> dict[str, Draw]:
     """The distribution of every floating-point parameter and persistent buffer, by its qualified name.
 
     Shared tensors (tied embeddings) appear once, under their first name.
@@ -35,9 +36,9 @@ def draws(module: Any, seed: int = DEFAULT_SEED, activation: str = "linear") -> 
     Args:
         module: A `torch.nn.Module`, on any device (`meta` is enough).
         seed: Seed of the model.
-        activation: `relu` for networks whose contractions read ReLU outputs, else `linear`.
+        gain: How much a contraction multiplies the variance of its input. 1 suits normalised and residual networks;
+            2 a long chain of activations without either, each of which halves the second moment.
     """
-    gain = _GAIN[activation]
     result: dict[str, Draw] = {}
     for prefix, part in module.named_modules():
         kind = type(part).__name__
@@ -46,23 +47,24 @@ def draws(module: Any, seed: int = DEFAULT_SEED, activation: str = "linear") -> 
             if tensor is None or not tensor.is_floating_point() or name in part._non_persistent_buffers_set:
                 continue
             key = f"{prefix}.{name}" if prefix else name
-            low, high = _bounds(kind, name, tuple(tensor.shape), gain, bool(getattr(part, "transposed", False)))
+            part_gain = gain * _POSITION_GAIN if prefix.endswith("position") and "Conv" in kind else gain
+            low, high = _bounds(kind, name, tuple(tensor.shape), part_gain, bool(getattr(part, "transposed", False)))
             result[key] = Draw(key, tuple(tensor.shape), low, high, seed)
     aliases = _aliases(module)
     return {key: draw for key, draw in result.items() if aliases.get(key, key) == key}
 
 
-def randomize(module: Any, seed: int = DEFAULT_SEED, activation: str = "linear") -> dict[str, Draw]:
+def randomize(module: Any, seed: int = DEFAULT_SEED, gain: float = 1.0) -> dict[str, Draw]:
     """Overwrite the weights of `module` in place with those of :func:`draws`, and return them.
 
     Args:
         module: A `torch.nn.Module` with real storage.
         seed: Seed of the model.
-        activation: See :func:`draws`.
+        gain: See :func:`draws`.
     """
     import torch
 
-    chosen = draws(module, seed, activation)
+    chosen = draws(module, seed, gain)
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     with torch.no_grad():
         for key, draw in chosen.items():

@@ -28,7 +28,7 @@ def pytorch_output(name: str, small: bool = True) -> tuple[np.ndarray, dict[str,
     """Output and inputs of a model with its zoo weights."""
     card = CARDS[name]
     module = create(card, small)
-    randomize(module, 0, card.activation)
+    randomize(module, 0, card.gain)
     inputs = {spec.name: spec.draw(0).values() for spec in card.input_specs(small)}
     with torch.no_grad():
         output = module(*(torch.from_numpy(value) for value in inputs.values()))
@@ -79,12 +79,43 @@ def test_streamed_model_equals_pytorch(tmp_path: Path, name: str) -> None:
 def test_every_weight_is_randomised(name: str) -> None:
     """No parameter or statistic keeps a value that hides errors: all zeros, all ones, or any constant."""
     module = create(CARDS[name], small=True)
-    randomize(module, 0, CARDS[name].activation)
+    randomize(module, 0, CARDS[name].gain)
     statistics = {key: value for key, value in module.named_buffers() if "running" in key}
     for key, value in {**dict(module.named_parameters()), **statistics}.items():
         if value.numel() > 1:
             assert value.std() > 0, key
             assert not torch.all((value == 0) | (value == 1)), key
+
+
+UNSEEN = {
+    # softmax(q (k + b)) does not depend on b; an instance norm removes the bias before it.
+    "crossformer": "position.mlp.9.bias",
+    "sd-text-encoder": "k_proj.bias",
+    "sd-vae-decoder": "to_k.bias",
+    "fst": "conv.bias",
+}
+"""Weights that a network's own mathematics cancels."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CARDS if name != "pythia-70m"])
+def test_an_error_in_any_weight_shows_in_the_output(name: str) -> None:
+    """Replacing any tensor by zeros (ones, for scales) moves the output by more than a tolerance could hide."""
+    card = CARDS[name]
+    module = create(card, small=True)
+    randomize(module, 0, card.gain)
+    inputs = [torch.from_numpy(spec.draw(0).values()) for spec in card.small_inputs]
+    statistics = {key: value for key, value in module.named_buffers() if "running" in key}
+    with torch.no_grad():
+        expected = module(*inputs)
+        for key, value in {**dict(module.named_parameters()), **statistics}.items():
+            if name in UNSEEN and key.endswith(UNSEEN[name]):
+                continue
+            original = value.clone()
+            value.fill_(1.0 if key.endswith("running_var") or ("norm" in key and key.endswith("weight")) else 0.0)
+            moved = (module(*inputs) - expected).abs().max() / expected.std()
+            value.copy_(original)
+            assert moved > 2e-4, key
 
 
 def test_same_weights_in_full_and_hollow_modules() -> None:
