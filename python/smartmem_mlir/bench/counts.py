@@ -121,14 +121,14 @@ def improvements(committed: Table, fresh: Table) -> list[str]:
             continue
         for field, before, after in _fields(old.counts, new.counts):
             if after < before:
-                found.append(f"{name}, {variant}: {field} {before:g} -> {after:g}")
+                found.append(f"{name}, {variant}: {field} {_exact(before)} -> {_exact(after)}")
     return found
 
 
 def _changes(old: Counts, new: Counts, variant: str) -> Iterator[str]:
     for field, before, after in _fields(old, new):
         if after > before or (variant == "baseline" and after != before):
-            yield f"{field} {before:g} -> {after:g}"
+            yield f"{field} {_exact(before)} -> {_exact(after)}"
 
 
 def _fields(old: Counts, new: Counts) -> Iterator[tuple[str, float, float]]:
@@ -137,6 +137,10 @@ def _fields(old: Counts, new: Counts) -> Iterator[tuple[str, float, float]]:
         before, after = getattr(old, field), getattr(new, field)
         if before is not None and after is not None:
             yield field.replace("_", " "), before, after
+
+
+def _exact(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _entries(table: Table) -> Iterator[tuple[str, str, Entry]]:

@@ -28,6 +28,7 @@ VARIANTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """What can be compiled: title and options of `smartmem compile`. `baseline` is tried at every setting."""
 
 _GRACE_SECONDS = 10.0
+_REPRODUCER = "; reproduce it with "
 _LEVELS = ("O0", "O1", "O2", "O3")
 _DATA_TILING = "--iree-opt-data-tiling"
 _IM2COL = "--iree-global-opt-use-im2col-for-convs"
@@ -143,6 +144,6 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _error_of(stderr: str, code: int) -> str:
-    """The last error in what the command printed."""
+    """The last error in what the command printed, without the reproducer, which goes with the working folder."""
     lines = [line.split("error: ", 1)[1] for line in stderr.splitlines() if "error: " in line]
-    return lines[-1] if lines else f"exit code {code}: {stderr.strip()[-500:]}"
+    return lines[-1].split(_REPRODUCER)[0] if lines else f"exit code {code}: {stderr.strip()[-500:]}"

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from smartmem_mlir.bench.campaign import BASELINE, OURS
-from smartmem_mlir.bench.results import Campaign, Peak
-from smartmem_mlir.bench.tables import engines_of, find, speed_up
+from smartmem_mlir.bench.results import Campaign, ModelResult, Peak
+from smartmem_mlir.bench.tables import counted, engines_of, find, speed_up
 
 matplotlib.use("Agg")
 
@@ -98,7 +98,7 @@ def _roofline(campaign: Campaign, threads: int) -> Figure | None:
     models = [m for m in campaign.models if m.facts.flops]
     if peak is None or not models:
         return None
-    engines = [e for e in engines_of(campaign) if any(_median(m_, e, threads) for m_ in models)]
+    engines = [e for e in engines_of(campaign) if any(_median(m, e, threads) for m in models)]
     if not engines:
         return None
     figure = Figure(figsize=(6.6, 4.6))
@@ -135,10 +135,7 @@ def _roofline(campaign: Campaign, threads: int) -> Figure | None:
     return figure
 
 
-def _median(model: object, engine: str, threads: int) -> float | None:
-    from smartmem_mlir.bench.results import ModelResult
-
-    assert isinstance(model, ModelResult)
+def _median(model: ModelResult, engine: str, threads: int) -> float | None:
     cell = find(model, engine, threads)
     return cell.median_ms if cell is not None else None
 
@@ -161,30 +158,32 @@ def _ceilings(axes: Axes, peak: Peak, low: float, high: float) -> None:
     )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
 
 
 def _kernels(campaign: Campaign) -> Figure | None:
     """Bars: kernels of one inference, the data-movement ones below."""
-    rows: list[tuple[str, str, int, int]] = []
-    for model in campaign.models:
-        seen: set[str] = set()
-        for m in model.measurements:
-            if m.counts is not None and m.engine not in seen:
-                seen.add(m.engine)
-                rows.append((model.facts.name, m.engine, m.counts.kernels, m.counts.movement_kernels))
+    rows = [(model.facts.name, m.engine, m.counts) for model in campaign.models for m in counted(model)]
     if not rows:
         return None
     engines = engines_of(campaign)
     figure = Figure(figsize=(max(4.5, 1.5 + 0.6 * len(rows)), 4.0))
     axes = figure.subplots()
-    for place, (_, engine, kernels, movement) in enumerate(rows):
-        color = _color(engine, engines)
+    for place, (_, engine, counts) in enumerate(rows):
+        assert counts is not None
+        color, kernels, movement = _color(engine, engines), counts.kernels, counts.movement_kernels
         axes.bar(place, movement, color=color, zorder=2)
         axes.bar(place, kernels - movement, bottom=movement, color=color, alpha=0.35, zorder=2)
         axes.annotate(
             f"{kernels}\n({movement})", (place, kernels), (0, 2), textcoords="offset points", ha="center", fontsize=7
         )
-    axes.set_xticks(range(len(rows)), [f"{model}\n{engine}" for model, engine, _, _ in rows], fontsize=7, rotation=30)
+    axes.set_xticks(
+        range(len(rows)),
+        [f"{model}\n{engine}" for model, engine, _ in rows],
+        fontsize=7,
+        rotation=30 if len(rows) > 6 else 0,
+    )
     axes.set_ylabel("kernels of one inference")
     axes.set_title("Kernels, and in brackets those that only move data (solid)", fontsize=10)
     axes.margins(y=0.14)

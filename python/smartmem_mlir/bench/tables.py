@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from smartmem_mlir.bench.campaign import BASELINE
+from smartmem_mlir.bench.campaign import BASELINE, OURS
 from smartmem_mlir.bench.results import Campaign, Measurement, ModelResult
 from smartmem_mlir.bench.timing import geometric_mean, percentile
 
@@ -97,19 +97,30 @@ def _speed_ups(campaign: Campaign, threads: int) -> str:
     return f"{title}\n\n{_table(['model', *columns], rows)}"
 
 
+def counted(model: ModelResult) -> list[Measurement]:
+    """One measurement with counts for each engine.
+
+    For plain IREE it is the one at our own setting, if that was tried: its fastest setting may form other kernels, and
+    counts are to be compared like with like.
+    """
+    ours = next((m.setting for m in model.measurements if m.engine == OURS), None)
+    like_ours = [m for m in model.sweep if m.engine == BASELINE and m.setting == ours]
+    found: dict[str, Measurement] = {}
+    for m in (*like_ours, *model.measurements):
+        if m.counts is not None:
+            found.setdefault(m.engine, m)
+    return list(found.values())
+
+
 def _kernels(campaign: Campaign) -> str:
     header = ["model", "engine", "kernels", "data-movement kernels", "their MB", "all kernels' MB", "copies' MB"]
     rows = []
     for model in campaign.models:
-        seen = set()
-        for m in model.measurements:
-            if m.counts is None or m.engine in seen:
-                continue
-            seen.add(m.engine)
+        for m in counted(model):
+            assert m.counts is not None
             name = f"{m.engine} ({m.setting})" if m.setting else m.engine
-            counts = m.counts
-            megabytes = [counts.movement_bytes, counts.total_bytes, counts.copy_bytes]
-            numbers = [counts.kernels, counts.movement_kernels]
+            megabytes = [m.counts.movement_bytes, m.counts.total_bytes, m.counts.copy_bytes]
+            numbers = [m.counts.kernels, m.counts.movement_kernels]
             rows.append([model.facts.name, name, *map(str, numbers), *(f"{b / 1e6:.2f}" for b in megabytes)])
     return f"## Kernels and bytes of one inference\n\n{_table(header, rows)}" if rows else ""
 
@@ -176,10 +187,13 @@ def _sweep(campaign: Campaign) -> str:
             tried = {m.threads: m for m in model.sweep if m.setting == setting}
             compiled = next((m.prepare_s for m in tried.values()), None)
             cells = [_latency_cell(tried.get(threads), None) for threads in campaign.settings.threads]
-            rows.append([model.facts.name, setting, *cells, _number(compiled, ".0f")])
+            counts = next((m.counts for m in tried.values()), None)
+            kernels = f"{counts.kernels} ({counts.movement_kernels})" if counts is not None else ""
+            rows.append([model.facts.name, setting, *cells, kernels, _number(compiled, ".0f")])
     if not rows:
         return ""
-    header = ["model", "setting", *(f"ms, {t} threads" for t in campaign.settings.threads), "compile s"]
+    header = ["model", "setting", *(f"ms, {t} threads" for t in campaign.settings.threads)]
+    header += ["kernels (data movement)", "compile s"]
     return f"## Plain IREE by setting\n\nA few runs each, to choose the best verified one.\n\n{_table(header, rows)}"
 
 

@@ -1,0 +1,100 @@
+"""The regression guard fails when, and only when, a count rises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from smartmem_mlir.bench.counts import Entry, Table, improvements, read_table, regressions
+from smartmem_mlir.bench.results import Counts
+from smartmem_mlir.errors import InvalidModelError
+
+CHECK = Path(__file__).resolve().parents[3] / "benchmarks" / "check.py"
+COUNTS = Counts(kernels=72, movement_kernels=1, movement_bytes=301_056, total_bytes=27_622_696, copy_bytes=478_896)
+
+
+def _table(ours: Counts | None = COUNTS, plain: Counts | None = COUNTS, compiler: str = "3.13.0") -> Table:
+    def entry(counts: Counts | None) -> Entry:
+        return Entry(counts=counts) if counts is not None else Entry(error="failed to legalize")
+
+    return Table(compiler=compiler, target="cpu", models={"demo": {"baseline": entry(plain), "smartmem": entry(ours)}})
+
+
+def test_nothing_changed() -> None:
+    assert regressions(_table(), _table()) == []
+    assert improvements(_table(), _table()) == []
+
+
+@pytest.mark.parametrize("field", ["kernels", "movement_kernels", "movement_bytes", "total_bytes", "copy_bytes"])
+def test_one_more_of_anything_is_a_regression(field: str) -> None:
+    more = COUNTS.model_copy(update={field: getattr(COUNTS, field) + 1})
+    (found,) = regressions(_table(), _table(ours=more))
+    assert found.startswith(f"demo, smartmem: {field.replace('_', ' ')} ")
+    less = COUNTS.model_copy(update={field: getattr(COUNTS, field) - 1})
+    assert regressions(_table(), _table(ours=less)) == []
+    assert len(improvements(_table(), _table(ours=less))) == 1
+
+
+def test_large_counts_are_printed_exactly() -> None:
+    more = COUNTS.model_copy(update={"total_bytes": COUNTS.total_bytes + 1})
+    assert regressions(_table(), _table(ours=more)) == ["demo, smartmem: total bytes 27622696 -> 27622697"]
+
+
+def test_a_modelled_cost_is_compared_once_both_have_it() -> None:
+    costly, cheap = (COUNTS.model_copy(update={"modelled_cost": cost}) for cost in (2.5, 1.5))
+    assert regressions(_table(), _table(ours=costly)) == []
+    assert len(regressions(_table(ours=cheap), _table(ours=costly))) == 1
+
+
+def test_the_yardstick_must_not_move_at_all() -> None:
+    less = COUNTS.model_copy(update={"kernels": 71})
+    assert len(regressions(_table(), _table(plain=less))) == 1
+
+
+def test_a_model_that_stops_compiling_is_a_regression() -> None:
+    assert "does not compile any more" in regressions(_table(), _table(ours=None))[0]
+    assert regressions(_table(ours=None), _table(ours=None)) == []
+    assert improvements(_table(ours=None), _table()) == ["demo, smartmem: compiles now"]
+
+
+def test_another_compiler_or_a_new_model_needs_a_new_table() -> None:
+    assert "3.12.0" in regressions(_table(compiler="3.12.0"), _table())[0]
+    empty = Table(compiler="3.13.0", target="cpu", models={})
+    assert all("not in the table" in line for line in regressions(empty, _table()))
+
+
+def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "counts.json"
+    path.write_text('{"compiler": 1}')
+    with pytest.raises(InvalidModelError, match=r"counts\.json"):
+        read_table(path)
+
+
+def _check(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(CHECK), *arguments], capture_output=True, text=True, check=False)
+
+
+def test_the_script_catches_a_rise(tmp_path: Path) -> None:
+    table = tmp_path / "counts.json"
+    assert _check("resnet50", "--table", str(table)).returncode == 2
+    assert _check("resnet50", "--table", str(table), "--update").returncode == 0
+    same = _check("resnet50", "--table", str(table))
+    assert (same.returncode, same.stdout.splitlines()[-1]) == (0, "1 models, 0 regressions")
+    committed = read_table(table)
+    entry = committed.models["resnet50"]["smartmem"]
+    assert entry.counts is not None
+    fewer = entry.counts.model_copy(update={"kernels": entry.counts.kernels - 1})
+    changed = {"resnet50": {**committed.models["resnet50"], "smartmem": Entry(counts=fewer)}}
+    table.write_text(committed.model_copy(update={"models": changed}).model_dump_json())
+    worse = _check("resnet50", "--table", str(table))
+    assert worse.returncode == 1
+    assert f"kernels {fewer.kernels} -> {entry.counts.kernels}" in worse.stderr
+
+
+def test_the_script_lists_known_models() -> None:
+    result = _check("nosuch")
+    assert result.returncode == 2
+    assert "demo" in result.stderr
