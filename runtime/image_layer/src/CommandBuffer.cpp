@@ -14,11 +14,9 @@
 namespace smartmem::image_layer {
 
 void CommandBuffer::reset() {
-  context_.images.release(resources_.images);
-  resources_ = {};
+  context_.release(std::exchange(resources_, {}));
   effects_.clear();
   sets_.clear();
-  shadowSets_.reset();
   pipeline_ = nullptr;
   isOneTime_ = false;
   failure_ = {};

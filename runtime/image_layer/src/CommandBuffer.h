@@ -21,8 +21,7 @@ namespace smartmem::image_layer {
 struct RecordedResources {
   std::vector<Image *> images; ///< One use of each.
   std::vector<std::shared_ptr<TexelView>> views;
-
-  bool empty() const { return images.empty() && views.empty(); }
+  std::vector<VkDescriptorPool> pools; ///< Of the sets for shadow layouts.
 };
 
 /// The device's parts that recording needs.
@@ -34,6 +33,13 @@ struct RecordingContext {
   const PipelineTracker &pipelines;
   ImageCache &images;
   TexelViewCache &views;
+  ShadowPoolCache &shadowPools;
+
+  /// Ends the use of what a recording kept alive.
+  void release(RecordedResources resources) const {
+    images.release(resources.images);
+    shadowPools.release(resources.pools);
+  }
 };
 
 /// The state of a command buffer as far as the layer cares. Synchronised by the application, as the
@@ -44,7 +50,7 @@ struct RecordingContext {
 class CommandBuffer {
 public:
   CommandBuffer(VkCommandBuffer handle, const RecordingContext &context)
-      : handle_(handle), context_(context), shadowSets_(context.info) {}
+      : handle_(handle), context_(context) {}
   ~CommandBuffer() { reset(); }
 
   /// Forgets the recording: the command buffer is not pending.
@@ -106,7 +112,6 @@ private:
   std::vector<Effect> effects_;
   std::vector<Effect> writes_; ///< Of the dispatch at hand: they come after its reads.
   RecordedResources resources_;
-  ShadowSetAllocator shadowSets_;
 };
 
 } // namespace smartmem::image_layer

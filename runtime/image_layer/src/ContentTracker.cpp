@@ -63,8 +63,10 @@ Status ContentTracker::applyImageRead(const Effect &effect) const {
       describe(effect) + " reads " + describe(image.range) + " as a " + image.shape.toString();
   const std::vector<Image *> &holders = overlapping(image.range);
   if (holders.empty())
-    return Status::invalid(message + ", which no kernel has written as an image; pack the tensor "
-                                     "into the image by a kernel first");
+    return Status::invalid(message +
+                           ", which holds no tensor: no kernel has written it as an image, "
+                           "or its bytes were overwritten since; pack the tensor into the "
+                           "image by a kernel first");
   return Status::invalid(
       message + ", but those bytes are held by a " + holders.front()->shape.toString() + " at " +
       describe(holders.front()->range) + "; producer and consumer must agree on the shape");

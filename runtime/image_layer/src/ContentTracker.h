@@ -21,8 +21,10 @@
 //                             uncertain. If r lies in i, or overlaps it partly, the access is as
 //                             good as exact
 //   inexact read of r         as exact if r lies in i, else ignored
-//   vkMapMemory of r          I becomes uncertain, and so do images written while r is mapped: the host
-//                             may write another tensor there (IREE maps a whole allocation to write one)
+//   vkMapMemory of r          I becomes uncertain, and so do images written while r is mapped: the
+//   host
+//                             may write another tensor there (IREE maps a whole allocation to write
+//                             one)
 //
 //===----------------------------------------------------------------------===//
 

@@ -86,54 +86,63 @@ DescriptorContents DescriptorTracker::contents(VkDescriptorSet set) const {
   return found == sets_.end() ? DescriptorContents() : found->second;
 }
 
-ShadowSetAllocator::~ShadowSetAllocator() {
-  for (VkDescriptorPool pool : pools_)
+ShadowPoolCache::~ShadowPoolCache() {
+  for (VkDescriptorPool pool : idle_)
     info_.table.DestroyDescriptorPool(info_.device, pool, nullptr);
 }
 
-void ShadowSetAllocator::reset() {
-  for (VkDescriptorPool pool : pools_)
-    info_.table.ResetDescriptorPool(info_.device, pool, 0);
-  current_ = 0;
-}
-
-Status ShadowSetAllocator::allocate(VkDescriptorSetLayout layout, VkDescriptorSet &set) {
-  VkDescriptorSetAllocateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-  info.descriptorSetCount = 1;
-  info.pSetLayouts = &layout;
-  for (;; ++current_) {
-    bool isNew = current_ == pools_.size();
-    if (isNew)
-      SMARTMEM_RETURN_IF_ERROR(addPool());
-    info.descriptorPool = pools_[current_];
-    VkResult result = info_.table.AllocateDescriptorSets(info_.device, &info, &set);
-    if (result == VK_SUCCESS)
+Status ShadowPoolCache::acquire(VkDescriptorPool &pool) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      pool = idle_.back();
+      idle_.pop_back();
       return {};
-    bool isFull = result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL;
-    if (isNew || !isFull)
-      return Status::error(result, "vkAllocateDescriptorSets failed for a shadow layout");
+    }
   }
-}
-
-Status ShadowSetAllocator::addPool() {
-  // Enough for kernels of eight bindings, whichever kind they are.
-  constexpr uint32_t sets = 64, descriptors = sets * 8;
+  // For kernels of the usual kind; drivers set memory aside for every descriptor.
+  constexpr uint32_t sets = 32;
   const VkDescriptorPoolSize sizes[] = {
-      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptors},
-      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, descriptors},
-      {VK_DESCRIPTOR_TYPE_STORAGE_IMAGE, descriptors},
-      {VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE, descriptors},
-      {VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER, descriptors},
-      {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, descriptors},
+      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 3 * sets},
+      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, sets},
+      {VK_DESCRIPTOR_TYPE_STORAGE_IMAGE, 2 * sets},
+      {VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE, 3 * sets},
+      {VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER, sets},
+      {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, sets},
   };
   VkDescriptorPoolCreateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   info.maxSets = sets;
   info.poolSizeCount = std::size(sizes);
   info.pPoolSizes = sizes;
-  VkDescriptorPool pool = VK_NULL_HANDLE;
   if (VkResult result = info_.table.CreateDescriptorPool(info_.device, &info, nullptr, &pool))
     return Status::error(result, "vkCreateDescriptorPool failed for shadow layouts");
-  pools_.push_back(pool);
+  return {};
+}
+
+void ShadowPoolCache::release(const std::vector<VkDescriptorPool> &pools) {
+  for (VkDescriptorPool pool : pools)
+    info_.table.ResetDescriptorPool(info_.device, pool, 0);
+  std::lock_guard lock(mutex_);
+  idle_.insert(idle_.end(), pools.begin(), pools.end());
+}
+
+Status ShadowPoolCache::allocate(VkDescriptorSetLayout layout, std::vector<VkDescriptorPool> &pools,
+                                 VkDescriptorSet &set) {
+  VkDescriptorSetAllocateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  info.descriptorSetCount = 1;
+  info.pSetLayouts = &layout;
+  VkResult result = VK_ERROR_OUT_OF_POOL_MEMORY;
+  if (!pools.empty()) {
+    info.descriptorPool = pools.back();
+    result = info_.table.AllocateDescriptorSets(info_.device, &info, &set);
+  }
+  if (result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL) {
+    SMARTMEM_RETURN_IF_ERROR(acquire(info.descriptorPool));
+    pools.push_back(info.descriptorPool);
+    result = info_.table.AllocateDescriptorSets(info_.device, &info, &set);
+  }
+  if (result != VK_SUCCESS)
+    return Status::error(result, "vkAllocateDescriptorSets failed for a shadow layout");
   return {};
 }
 

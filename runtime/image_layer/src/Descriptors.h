@@ -9,6 +9,7 @@
 #define SMARTMEM_IMAGE_LAYER_DESCRIPTORS_H
 
 #include "ShadowLayout.h"
+#include <mutex>
 
 namespace smartmem::image_layer {
 
@@ -50,24 +51,25 @@ private:
   std::unordered_map<VkDescriptorPool, std::vector<VkDescriptorSet>> pools_;
 };
 
-/// Descriptor sets for shadow layouts, for one command buffer. Grows by whole pools and never
-/// frees one set: all go when the command buffer is recorded anew.
-class ShadowSetAllocator {
+/// Descriptor pools for shadow layouts. A command buffer takes whole pools and gives them back when
+/// it is done, so that there are as many as are in flight. Thread-safe.
+class ShadowPoolCache {
 public:
-  explicit ShadowSetAllocator(const DeviceInfo &info) : info_(info) {}
-  ~ShadowSetAllocator();
-  ShadowSetAllocator(const ShadowSetAllocator &) = delete;
-  ShadowSetAllocator &operator=(const ShadowSetAllocator &) = delete;
+  explicit ShadowPoolCache(const DeviceInfo &info) : info_(info) {}
+  ~ShadowPoolCache();
+  ShadowPoolCache(const ShadowPoolCache &) = delete;
+  ShadowPoolCache &operator=(const ShadowPoolCache &) = delete;
 
-  Status allocate(VkDescriptorSetLayout layout, VkDescriptorSet &set);
-  void reset();
+  Status acquire(VkDescriptorPool &pool);
+  void release(const std::vector<VkDescriptorPool> &pools);
+  /// Allocates from the last of `pools`, to which it adds another when that is full.
+  Status allocate(VkDescriptorSetLayout layout, std::vector<VkDescriptorPool> &pools,
+                  VkDescriptorSet &set);
 
 private:
-  Status addPool();
-
   const DeviceInfo &info_;
-  std::vector<VkDescriptorPool> pools_;
-  size_t current_ = 0; ///< Pools before this one are full.
+  std::mutex mutex_;
+  std::vector<VkDescriptorPool> idle_;
 };
 
 } // namespace smartmem::image_layer

@@ -13,8 +13,9 @@ namespace smartmem::image_layer {
 
 Device::Device(DeviceInfo info, SetLoaderData setLoaderData)
     : info_(std::move(info)), setLoaderData_(setLoaderData), pipelines(info_, layouts, statistics),
-      images(info_, statistics), views(info_, statistics),
-      recordingContext_{info_, statistics, buffers, descriptors, pipelines, images, views} {}
+      images(info_, statistics), views(info_, statistics), shadowPools(info_),
+      recordingContext_{info_,     statistics, buffers, descriptors,
+                        pipelines, images,     views,   shadowPools} {}
 
 Device::~Device() {
   commandBuffers_.clear();
@@ -69,7 +70,7 @@ void Device::addQueue(VkQueue handle, uint32_t family) {
   std::unique_lock lock(queueMutex_);
   std::unique_ptr<Queue> &queue = queues_[handle];
   if (!queue)
-    queue = std::make_unique<Queue>(handle, family, info_, images, statistics, setLoaderData_);
+    queue = std::make_unique<Queue>(handle, family, recordingContext_, setLoaderData_);
 }
 
 Queue &Device::queue(VkQueue handle) const {

@@ -56,6 +56,7 @@ public:
   PipelineTracker pipelines;
   ImageCache images;
   TexelViewCache views;
+  ShadowPoolCache shadowPools;
 
 private:
   RecordingContext recordingContext_;

@@ -20,9 +20,9 @@ Queue::~Queue() {
     wait.pValues = &lastValue_;
     info_.table.WaitSemaphores(info_.device, &wait, ~uint64_t(0));
   }
-  for (const Pending &pending : pending_)
-    for (const RecordedResources &resources : pending.resources)
-      images_.release(resources.images);
+  for (Pending &pending : pending_)
+    for (RecordedResources &resources : pending.resources)
+      context_.release(std::move(resources));
   info_.table.DestroyCommandPool(info_.device, pool_, nullptr);
   info_.table.DestroySemaphore(info_.device, timeline_, nullptr);
 }
@@ -93,23 +93,23 @@ VkResult Queue::submitAround(const std::vector<CommandBuffer *> &commandBuffers,
     return submit(extras);
 
   auto failed = [&](const Status &status) {
-    ++statistics_.errors;
+    ++context_.statistics.errors;
     return report(status);
   };
-  ++statistics_.submissions_with_images;
+  ++context_.statistics.submissions_with_images;
   std::vector<Image *> fresh;
-  if (Status status = images_.beginSubmission(effects, fresh); !status.ok())
+  if (Status status = context_.images.beginSubmission(effects, fresh); !status.ok())
     return failed(status);
   Status status = ensureTimeline();
   if (status.ok() && !fresh.empty())
     status = recordTransition(fresh, extras.transition);
   if (!status.ok()) {
-    images_.rollbackSubmission();
+    context_.images.rollbackSubmission();
     return failed(status);
   }
   extras.signalValue = lastValue_ + 1;
   if (VkResult result = submit(extras)) {
-    images_.rollbackSubmission();
+    context_.images.rollbackSubmission();
     if (extras.transition)
       idle_.push_back(extras.transition);
     return result;
@@ -120,8 +120,8 @@ VkResult Queue::submitAround(const std::vector<CommandBuffer *> &commandBuffers,
     if (commandBuffer->isOneTime())
       pending.resources.push_back(commandBuffer->takeResources());
   pending_.push_back(std::move(pending));
-  images_.commitSubmission(fresh);
-  statistics_.layout_transitions += fresh.size();
+  context_.images.commitSubmission(fresh);
+  context_.statistics.layout_transitions += fresh.size();
   return VK_SUCCESS;
 }
 
@@ -132,8 +132,8 @@ void Queue::collectFinished() {
   if (info_.table.GetSemaphoreCounterValue(info_.device, timeline_, &reached) != VK_SUCCESS)
     return; // The device is lost; the application will hear of it.
   while (!pending_.empty() && pending_.front().value <= reached) {
-    for (const RecordedResources &resources : pending_.front().resources)
-      images_.release(resources.images);
+    for (RecordedResources &resources : pending_.front().resources)
+      context_.release(std::move(resources));
     if (pending_.front().transition)
       idle_.push_back(pending_.front().transition);
     pending_.pop_front();

@@ -26,9 +26,9 @@ using SetLoaderData = PFN_vkSetDeviceLoaderData;
 /// learns that the images are free. All others pass through unchanged.
 class Queue {
 public:
-  Queue(VkQueue handle, uint32_t family, const DeviceInfo &info, ImageCache &images,
-        Statistics &statistics, SetLoaderData setLoaderData)
-      : handle_(handle), family_(family), info_(info), images_(images), statistics_(statistics),
+  Queue(VkQueue handle, uint32_t family, const RecordingContext &context,
+        SetLoaderData setLoaderData)
+      : handle_(handle), family_(family), context_(context), info_(context.info),
         setLoaderData_(setLoaderData) {}
   ~Queue();
   Queue(const Queue &) = delete;
@@ -62,9 +62,8 @@ private:
 
   VkQueue handle_;
   uint32_t family_;
+  const RecordingContext &context_;
   const DeviceInfo &info_;
-  ImageCache &images_;
-  Statistics &statistics_;
   SetLoaderData setLoaderData_;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   uint64_t lastValue_ = 0;

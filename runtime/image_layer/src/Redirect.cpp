@@ -166,7 +166,7 @@ Status CommandBuffer::bindShadowSets(const std::vector<VkDescriptorImageInfo> &i
     const ShadowLayout::Set &set = shadow.sets()[index];
     VkDescriptorSet handle = VK_NULL_HANDLE;
     if (!set.isPush)
-      SMARTMEM_RETURN_IF_ERROR(shadowSets_.allocate(set.handle, handle));
+      SMARTMEM_RETURN_IF_ERROR(context_.shadowPools.allocate(set.handle, resources_.pools, handle));
     writes.clear();
     for (const VkDescriptorSetLayoutBinding &declared : set.bindings) {
       VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};

@@ -7,10 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from image_runner import Driver, Runner
+from image_runner import LAYER, VALIDATION, Driver, Runner
+from vulkan_app import App, Refuses
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "runtime" / "image_layer"
@@ -71,3 +74,40 @@ def driver(request: pytest.FixtureRequest, tools_on_path: None) -> Driver:
 def runner(driver: Driver, layer_directory: Path, tmp_path: Path) -> Runner:
     """Runs modules on the driver."""
     return Runner(driver, layer_directory, tmp_path)
+
+
+@pytest.fixture
+def loaded(driver: Driver, layer_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a process with the layer; the loader reads it when an instance is made."""
+    monkeypatch.setenv("VK_ICD_FILENAMES", str(driver.manifest))
+    monkeypatch.setenv("VK_DRIVER_FILES", str(driver.manifest))
+    monkeypatch.setenv("VK_ADD_LAYER_PATH", str(layer_directory))
+    monkeypatch.setenv("VK_INSTANCE_LAYERS", f"{LAYER}:{VALIDATION}")
+
+
+@pytest.fixture
+def app(loaded: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[App]:
+    """An application whose use of Vulkan, with the layer's additions, the validation layer accepts."""
+    app = App(tmp_path)
+    yield app
+    app.close()
+    text = "".join(capfd.readouterr())
+    assert "Validation Error" not in text, text
+
+
+@pytest.fixture
+def refuses(capfd: pytest.CaptureFixture[str]) -> Refuses:
+    """A block that must end in a failed Vulkan call, with a message of the layer that contains the text."""
+    import vulkan as vk
+
+    @contextmanager
+    def block(text: str) -> Iterator[None]:
+        capfd.readouterr()
+        # The bindings have no exception for VK_ERROR_VALIDATION_FAILED_EXT and raise KeyError.
+        with pytest.raises((vk.VkError, KeyError)):
+            yield
+        message = capfd.readouterr().err
+        assert "smartmem image layer: error: " in message
+        assert text in message, message
+
+    return block
