@@ -47,6 +47,8 @@ class CompileOptions:
         baseline: Plain IREE on the same import, the yardstick.
         pipeline: Name or path of the pass pipeline; ignored for a baseline.
         opt_level: Overrides the target's optimisation level.
+        repair: Take superfluous threads out of the Vulkan kernels that IREE makes; see `iree.shaders.repair`.
+            Without it the module is IREE's to the byte.
         timeout_s: Time limit of each iree-compile run.
         progress: Told what happens next, in a few words.
     """
@@ -57,6 +59,7 @@ class CompileOptions:
     baseline: bool = False
     pipeline: str = "default"
     opt_level: Literal["O0", "O1", "O2", "O3"] | None = None
+    repair: bool = True
     timeout_s: float = DEFAULT_TIMEOUT_S
     progress: Progress = lambda stage: None
 
@@ -235,6 +238,7 @@ def compile(
             options.opt_level,
             compiler,
             clock,
+            options.repair,
         )
         clock("writing the report")
         report = Report(
@@ -251,6 +255,7 @@ def compile(
             weight_bytes=archive.data_bytes,
             assumptions=built.assumptions,
             flow=built.flow,
+            repairs=built.repairs,
             files={
                 name: directory.describe_file(staging / name, hashed=name != directory.PARAMETERS)
                 for name in (directory.VMFB, directory.PARAMETERS, directory.MODULE)

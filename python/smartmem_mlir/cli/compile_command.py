@@ -65,6 +65,12 @@ def compile_model(
         OptLevel | None,
         typer.Option(help="IREE's optimisation level; the target's own by default.", show_default=False),
     ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair/--no-repair", help="Take superfluous threads out of the Vulkan kernels that IREE makes."
+        ),
+    ] = True,
     timeout: Annotated[
         float, typer.Option(min=1.0, help="Seconds after which a run of iree-compile is stopped.")
     ] = 1800.0,
@@ -86,6 +92,7 @@ def compile_model(
             baseline=baseline,
             pipeline=pipeline,
             opt_level=opt_level.value if opt_level else None,
+            repair=repair,
             timeout_s=timeout,
             progress=progress,
         )

@@ -37,6 +37,8 @@ def print_compiled(compiled: CompiledModel) -> None:
     _out.print(f"{report.source.name} for {report.target.name} ({report.opt_level}, {kind})", markup=False)
     _out.print(_counts(report.flow), markup=False, soft_wrap=True)
     _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False, soft_wrap=True)
+    if report.repairs:
+        _out.print(f"{len(report.repairs)} Vulkan kernels had threads that all did the same: one is left", markup=False)
     _out.print(f"wrote {compiled.path}", markup=False, soft_wrap=True)
 
 

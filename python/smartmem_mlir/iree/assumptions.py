@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from smartmem_mlir.errors import CompilerError, DeviceError
 from smartmem_mlir.iree.cpu import NOT_HARDWARE, Cpu, this_cpu
-from smartmem_mlir.iree.spirv import KernelNeeds, kernels_in
+from smartmem_mlir.iree.shaders import KernelNeeds, find_modules, needs_of
 from smartmem_mlir.iree.vulkan import VulkanDevice
 from smartmem_mlir.targets import TargetDescription
 
@@ -54,7 +54,7 @@ class VulkanAssumptions(BaseModel):
     """A module for Vulkan: the union of what its SPIR-V kernels need.
 
     Args:
-        subgroup_size: Size that the kernels are right for; "any" if none of them can observe it.
+        subgroup_size: Size that the kernels are right for; "any" if no result can depend on it.
         subgroup_from: The target whose subgroup size it is.
         spirv_version: Newest SPIR-V version among the kernels.
         capabilities: SPIR-V capabilities.
@@ -145,7 +145,7 @@ def refuse_other_device(assumptions: CpuAssumptions | VulkanAssumptions, device:
     if differences:
         raise DeviceError(
             f"the module does not fit {device.name}: it assumes " + "; it assumes ".join(differences),
-            hint="compile it for a target that fits, such as --target vulkan"
+            hint="compile it for a --target that fits this device"
             if isinstance(device, VulkanDevice)
             else "compile it on the machine that runs it",
         )
@@ -162,12 +162,12 @@ def vulkan_assumptions(vmfb: Path, target: TargetDescription, binding_bytes: int
     Raises:
         CompilerError: The module holds no SPIR-V although its target is Vulkan.
     """
-    needs = list(kernels_in(vmfb.read_bytes()))
+    needs = [needs_of(module) for module in find_modules(vmfb.read_bytes())]
     if target.vulkan is None or not needs:
         raise CompilerError("no SPIR-V kernel in the module", file=vmfb)
-    uses_subgroups = any(kernel.uses_subgroups for kernel in needs)
+    assumes_subgroup_size = any(kernel.assumes_subgroup_size for kernel in needs)
     return VulkanAssumptions(
-        subgroup_size=target.vulkan.subgroup_sizes[0] if uses_subgroups else "any",
+        subgroup_size=target.vulkan.subgroup_sizes[0] if assumes_subgroup_size else "any",
         subgroup_from=target.name,
         spirv_version=max(kernel.version for kernel in needs),
         capabilities=_union(kernel.capabilities for kernel in needs),

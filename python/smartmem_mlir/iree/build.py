@@ -16,6 +16,7 @@ from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
 from smartmem_mlir.iree.device_target import compile_flags
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.isolation import count_isolated
+from smartmem_mlir.iree.shaders import Repair, repair_vmfb
 from smartmem_mlir.targets import TargetDescription
 
 
@@ -27,11 +28,13 @@ class BuiltModule:
         vmfb: The file.
         flow: Kernels, copies and bytes, counted on the flow IR that it was compiled from.
         assumptions: What it assumes of its device.
+        repairs: Kernels whose superfluous threads were taken away.
     """
 
     vmfb: Path
     flow: FlowSummary
     assumptions: CpuAssumptions | VulkanAssumptions
+    repairs: tuple[Repair, ...]
 
 
 def compile_to_flow(
@@ -62,6 +65,7 @@ def build(
     opt_level: str | None,
     options: CompilerOptions,
     progress: Callable[[str], None],
+    repair: bool = True,
 ) -> BuiltModule:
     """Compile to a module.
 
@@ -76,6 +80,7 @@ def build(
         opt_level: Overrides the target's optimisation level.
         options: Time limit and where a failure leaves its reproducer.
         progress: Told what happens next.
+        repair: Take superfluous threads out of Vulkan kernels; see `iree.shaders.repair`.
 
     Raises:
         CompilerError: iree-compile failed.
@@ -86,8 +91,9 @@ def build(
     progress(f"compiling {flow.kernels} kernels")
     run_iree_compile(flow_ir, vmfb, [*compile_flags(target, opt_level), "--compile-from=flow"], options)
     assumptions: CpuAssumptions | VulkanAssumptions
+    repairs = repair_vmfb(vmfb) if repair and target.vulkan is not None else []
     if target.vulkan is not None:
         assumptions = vulkan_assumptions(vmfb, target, flow.largest_binding_bytes)
     else:
         assumptions = cpu_assumptions(flow_ir, target)
-    return BuiltModule(vmfb=vmfb, flow=flow, assumptions=assumptions)
+    return BuiltModule(vmfb=vmfb, flow=flow, assumptions=assumptions, repairs=tuple(repairs))

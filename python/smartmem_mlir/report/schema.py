@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from smartmem_mlir.iree.assumptions import Assumptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
+from smartmem_mlir.iree.shaders.repair import Repair
 from smartmem_mlir.signature import NUMPY_DTYPES, TensorSpec
 from smartmem_mlir.targets import TargetDescription
 
@@ -91,6 +92,7 @@ class Report(_Part):
         weight_bytes: Their bytes.
         assumptions: What the module assumes of its device.
         flow: Kernels and bytes.
+        repairs: Vulkan kernels whose superfluous threads were taken away; see `iree.shaders.repair`.
         files: The other files of the directory.
         seconds: Time of each stage.
     """
@@ -110,6 +112,7 @@ class Report(_Part):
     weight_bytes: int
     assumptions: Assumptions
     flow: FlowSummary
+    repairs: tuple[Repair, ...]
     files: dict[str, FileInfo]
     seconds: dict[str, float] = Field(default_factory=dict)
 

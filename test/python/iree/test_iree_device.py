@@ -23,7 +23,8 @@ from smartmem_mlir.iree.cpu import this_cpu
 from smartmem_mlir.iree.device import resolve_device
 from smartmem_mlir.iree.lower import emit_iree
 from smartmem_mlir.iree.runtime import LoadedModule
-from smartmem_mlir.iree.spirv import kernels_in, parse_kernel
+from smartmem_mlir.iree.shaders import find_modules, needs_of
+from smartmem_mlir.iree.shaders.module import parse_module
 from smartmem_mlir.iree.vulkan import VulkanDevice, vulkan_devices
 from smartmem_mlir.signature import TensorSpec
 from smartmem_mlir.targets import load_target
@@ -79,19 +80,20 @@ def test_the_subgroup_size_is_assumed_only_where_kernels_see_it(
 def test_our_reading_of_spirv_agrees_with_the_disassembler(modules: dict[str, BuiltModule], tmp_path: Path) -> None:
     for name in ("vulkan", "adreno"):
         data = modules[name].vmfb.read_bytes()
-        (needs,) = kernels_in(data)
+        (module,) = find_modules(data)
+        needs = needs_of(module)
         start = data.find((0x07230203).to_bytes(4, "little"))
         words = int.from_bytes(data[start - 4 : start], "little")
         binary = tmp_path / f"{name}.spv"
         binary.write_bytes(data[start : start + 4 * words])
-        assert parse_kernel(binary.read_bytes()) == needs
+        assert needs_of(parse_module(binary.read_bytes())) == needs
         text = subprocess.run(["spirv-dis", binary], capture_output=True, text=True, check=True).stdout
         assert needs.capabilities == set(re.findall(r"OpCapability (\w+)", text))
         assert needs.extensions == set(re.findall(r'OpExtension "(\w+)"', text))
         local_size = re.search(r"LocalSize (\d+) (\d+) (\d+)", text)
         assert local_size is not None
         assert needs.workgroup_size == tuple(map(int, local_size.groups()))
-        assert needs.uses_subgroups == ("OpGroupNonUniform" in text)
+        assert needs.assumes_subgroup_size == ("OpGroupNonUniform" in text)
         version = re.search(r"; Version: (\d)\.(\d)", text)
         assert version is not None
         assert needs.version == tuple(map(int, version.groups()))
@@ -112,9 +114,9 @@ def test_our_targets_make_valid_spirv(modules: dict[str, BuiltModule], target: s
 def test_spirv_that_is_cut_short_is_not_taken_for_a_kernel(modules: dict[str, BuiltModule]) -> None:
     data = modules["vulkan"].vmfb.read_bytes()
     start = data.find((0x07230203).to_bytes(4, "little"))
-    assert list(kernels_in(data[: start + 64])) == []
+    assert list(find_modules(data[: start + 64])) == []
     with pytest.raises(ValueError, match="not a SPIR-V module"):
-        parse_kernel(b"\x03\x02\x23\x07" + b"\0" * 12)
+        parse_module(b"\x03\x02\x23\x07" + b"\0" * 12)
 
 
 def test_a_module_without_spirv_is_no_vulkan_module(modules: dict[str, BuiltModule]) -> None:
