@@ -100,7 +100,10 @@ UNSEEN = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CARDS if name != "pythia-70m"])
 def test_an_error_in_any_weight_shows_in_the_output(name: str) -> None:
-    """Replacing any tensor by zeros (ones, for scales) moves the output by more than a tolerance could hide."""
+    """Replacing a tensor by zeros (ones, for scales) moves the output by more than a tolerance could hide.
+
+    Of each network two dozen tensors, evenly spread over its depth.
+    """
     card = CARDS[name]
     module = create(card, small=True)
     randomize(module, 0, card.gain)
@@ -108,9 +111,9 @@ def test_an_error_in_any_weight_shows_in_the_output(name: str) -> None:
     statistics = {key: value for key, value in module.named_buffers() if "running" in key}
     with torch.no_grad():
         expected = module(*inputs)
-        for key, value in {**dict(module.named_parameters()), **statistics}.items():
-            if name in UNSEEN and key.endswith(UNSEEN[name]):
-                continue
+        weights = [*module.named_parameters(), *statistics.items()]
+        seen = [(key, value) for key, value in weights if not (name in UNSEEN and key.endswith(UNSEEN[name]))]
+        for key, value in seen[:: max(1, len(seen) // 24)]:
             original = value.clone()
             value.fill_(1.0 if key.endswith("running_var") or ("norm" in key and key.endswith("weight")) else 0.0)
             moved = (module(*inputs) - expected).abs().max() / expected.std()

@@ -39,7 +39,7 @@ class Config:
 
 
 FULL = Config(224, 96, (2, 2, 6, 2), (3, 6, 12, 24), (8, 4, 2, 1), 1000)
-SMALL = Config(112, 48, (2, 2, 2), (2, 4, 8), (4, 2, 1), 100)
+SMALL = Config(112, 64, (2, 2, 2), (2, 4, 8), (4, 2, 1), 100)
 
 
 class CrossScaleEmbedding(nn.Module):
