@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from smartmem_mlir.errors import InvalidModelError
+from smartmem_mlir.errors import InvalidModelError, OptionError
 from smartmem_mlir.zoo.draw import Draw
 
 if TYPE_CHECKING:
@@ -210,10 +210,10 @@ def materialize(recipe: Path | str | onnx.ModelProto, out: Path | str, *, extern
             file.write(model.SerializeToString(deterministic=True))
         return
     data = out.with_name(out.name + ".data")
-    with replacing(out) as file:
-        with replacing(data) as stream:
-            for tensor in tensors(model):
-                _set_external(tensor, values_of(tensor, source), stream, data.name)
+    # Both are whole before either takes its place.
+    with replacing(out) as file, replacing(data) as stream:
+        for tensor in tensors(model):
+            _set_external(tensor, values_of(tensor, source), stream, data.name)
         file.write(model.SerializeToString(deterministic=True))
 
 
@@ -269,9 +269,18 @@ def _set_external(tensor: onnx.TensorProto, values: Array, stream: BinaryIO, loc
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends well, and is removed when it does not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    """A file that takes the place of `path` when the block ends well, and is removed when it does not.
+
+    Raises:
+        OptionError: The folder cannot be written to, or the disk is full.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise OptionError("is a directory", file=path, hint="name a file to write")
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise OptionError(f"cannot be written: {error.strerror}", file=path, hint="choose another output") from error
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -280,6 +289,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError):
+            raise OptionError(f"cannot be written: {error.strerror}", file=path) from error
         raise

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from smartmem_mlir.errors import InvalidModelError
+from smartmem_mlir.errors import InvalidModelError, OptionError
 from smartmem_mlir.zoo import materialize
 from smartmem_mlir.zoo.cards import CARDS
 from smartmem_mlir.zoo.draw import Draw
@@ -142,6 +142,15 @@ def test_failure_leaves_the_old_file_and_no_other(tmp_path: Path, external: bool
         materialize(file, tmp_path / "model.onnx", external=external)
     assert (tmp_path / "model.onnx").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.onnx", "recipe.onnx"]
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    recipe = drawn_model(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OptionError, match="folder: is a directory"):
+        materialize(recipe, tmp_path / "folder")
+    with pytest.raises(OptionError, match=r"recipe\.onnx/m\.onnx: cannot be written: (Not a directory|File exists)"):
+        materialize(recipe, recipe / "m.onnx")
 
 
 def test_unreadable_recipe(tmp_path: Path) -> None:
