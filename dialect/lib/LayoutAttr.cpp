@@ -146,35 +146,34 @@ static bool isRepresentable(const APFloat &value, Type type) {
   return (!integer.isSigned() && fits(true)) || (!integer.isUnsigned() && fits(false));
 }
 
-/// Extents of the physical dimensions, or why there are none.
-static FailureOr<SmallVector<int64_t>>
-computePhysicalShape(AffineMap map, ArrayRef<int64_t> shape,
-                     function_ref<InFlightDiagnostic()> emitError) {
+/// Extents of the physical dimensions; failure, with the reason in `problem`, when there
+/// are none.
+static FailureOr<SmallVector<int64_t>> computePhysicalShape(AffineMap map, ArrayRef<int64_t> shape,
+                                                            std::string &problem) {
+  llvm::raw_string_ostream os(problem);
   SmallVector<int64_t> extents, origin(shape.size(), 0);
-  bool isEmpty = llvm::is_contained(shape, 0);
+  if (llvm::is_contained(shape, 0))
+    return SmallVector<int64_t>(map.getNumResults(), 0);
   int64_t size = 1;
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
-    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-    if (isEmpty) {
-      extents.push_back(0);
-      continue;
-    }
     std::optional<Range> range = getExactRange(expr, Box{origin, shape});
-    if (!range)
-      return emitError() << "cannot bound physical coordinate " << i << " of "
-                         << AffineMapAttr::get(map),
-             failure();
-    if (range->min < 0)
-      return emitError() << "physical coordinate " << i << " of " << AffineMapAttr::get(map)
-                         << " can be " << range->min << ", which is negative",
-             failure();
-    extents.push_back(expr.getKind() == AffineExprKind::Mod
-                          ? cast<AffineConstantExpr>(binary.getRHS()).getValue()
-                          : range->max + 1);
-    if (llvm::MulOverflow(size, extents.back(), size))
-      return emitError() << "physical size of " << AffineMapAttr::get(map)
-                         << " does not fit 63 bits",
-             failure();
+    if (!range || range->max == std::numeric_limits<int64_t>::max()) {
+      os << "cannot bound physical coordinate " << i << " of " << AffineMapAttr::get(map);
+      return failure();
+    }
+    if (range->min < 0) {
+      os << "physical coordinate " << i << " of " << AffineMapAttr::get(map) << " can be "
+         << range->min << ", which is negative";
+      return failure();
+    }
+    int64_t extent = range->max + 1;
+    if (expr.getKind() == AffineExprKind::Mod)
+      extent = cast<AffineConstantExpr>(cast<AffineBinaryOpExpr>(expr).getRHS()).getValue();
+    extents.push_back(extent);
+    if (llvm::MulOverflow(size, extent, size)) {
+      os << "physical size of " << AffineMapAttr::get(map) << " does not fit 63 bits";
+      return failure();
+    }
   }
   return extents;
 }
@@ -203,9 +202,10 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
                        << " dimensions but the tensor has rank " << shape.size();
   if (ShapedType::isDynamicShape(shape))
     return emitError() << "layout needs a tensor of static shape";
-  FailureOr<SmallVector<int64_t>> extents = computePhysicalShape(map, shape, emitError);
+  std::string problem;
+  FailureOr<SmallVector<int64_t>> extents = computePhysicalShape(map, shape, problem);
   if (failed(extents))
-    return failure();
+    return emitError() << problem;
   if (isTexelStorage()) {
     StringRef storage = stringifyStorage(getStorage());
     if (!llvm::is_contained(shape, 0) && extents->back() != kTexelLanes)
@@ -226,9 +226,11 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementTy
 //===----------------------------------------------------------------------===//
 
 FailureOr<SmallVector<int64_t>> LayoutAttr::getPhysicalShape(ArrayRef<int64_t> shape) const {
-  ScopedDiagnosticHandler quiet(getContext(), [](Diagnostic &) { return success(); });
-  return computePhysicalShape(getMap(), shape,
-                              [&] { return mlir::emitError(UnknownLoc::get(getContext())); });
+  if (shape.size() != getMap().getNumDims() ||
+      llvm::any_of(shape, [](int64_t extent) { return extent < 0; }))
+    return failure();
+  std::string problem;
+  return computePhysicalShape(getMap(), shape, problem);
 }
 
 FailureOr<std::array<int64_t, 3>> LayoutAttr::getTexelExtents(ArrayRef<int64_t> shape) const {

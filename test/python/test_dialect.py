@@ -133,6 +133,8 @@ def test_physical_shape_errors():
         layout(PACKED).physical_shape([4])
     with pytest.raises(ValueError, match="no physical shape"):
         layout("(d0) -> (d0 - 1), buffer").physical_shape([4])
+    with pytest.raises(ValueError, match="no physical shape"):
+        layout("(d0) -> (d0), buffer").physical_shape([ir.ShapedType.get_dynamic_size()])
 
 
 def test_type_questions():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,26 @@ def test_start_up_takes_less_than_a_second():
     subprocess.run([OPT, "--smartmem-fold-layouts"], input=MODULE, text=True, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime) < 1.0
+
+
+def test_a_closed_pipe_ends_it_quietly():
+    big = "\n".join(f"func.func private @f{i}()" for i in range(20_000))
+    process = subprocess.Popen([OPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    try:
+        process.stdin.write(big)
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == -signal.SIGPIPE
+
+
+def test_an_interrupt_ends_it_at_once():
+    process = subprocess.Popen([OPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    time.sleep(3)  # it waits for its input, inside MLIR
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=10) == -signal.SIGINT
 
 
 def test_registering_passes_imports_nothing_heavy():

@@ -7,6 +7,7 @@ the passes of this package alone, and the spelling `--pass{a=1 b=2}` of pass opt
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -48,6 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from smartmem_mlir.transforms.registry import register_passes
 
     register_passes()
+    # As for any filter: Python's handlers would run only after MLIR returns.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     return _smartmem.opt_main(["smartmem-opt", *rewrite_arguments(arguments)], get_dialect_registry())
 
 
