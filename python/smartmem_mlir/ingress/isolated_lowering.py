@@ -17,8 +17,8 @@ from smartmem_mlir.ingress.child_process import child_environment
 from smartmem_mlir.ingress.onnx_model.refusals import Refusals
 from smartmem_mlir.ingress.onnx_model.single_node import distinct_nodes
 
-TIMEOUT_S = 900.0
-"""The largest models that we know take 20 s."""
+TIMEOUT_S = 300.0
+"""Time without a result after which the importer counts as hung; the largest models that we know take 20 s."""
 
 
 def lower_isolated(model: onnx.ModelProto, parameters: Sequence[str], file: Path | None) -> str:
@@ -74,26 +74,32 @@ def lower_all(models: Sequence[onnx.ModelProto], parameters: Sequence[str]) -> l
 
 
 def _run_worker(directory: Path) -> str:
-    """Run the worker until it ends; returns one line on how it ended."""
+    """Run the worker until it ends or stops making progress; returns one line on how it ended."""
     command = [sys.executable, "-m", "smartmem_mlir.ingress.lowering_worker", str(directory)]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-            env=child_environment(),
-        )
-    except subprocess.TimeoutExpired:
-        return f"the importer took longer than {TIMEOUT_S:.0f} s"
-    if done.returncode == 0:
+    log = directory / "worker.log"
+    with log.open("wb") as stream:
+        worker = subprocess.Popen(command, stdout=stream, stderr=stream, env=child_environment())
+        finished = -1
+        while finished != (finished := _count_results(directory)):
+            try:
+                worker.wait(TIMEOUT_S)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        else:
+            worker.kill()
+            worker.wait()
+            return f"the importer takes longer than {TIMEOUT_S:.0f} s"
+    if worker.returncode == 0:
         return "the importer ended without a result"
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     asserted = [line for line in lines if "Assertion" in line or "LLVM ERROR" in line]
-    reason = (asserted or lines[-1:] or [f"exit code {done.returncode}"])[0]
+    reason = (asserted or lines[-1:] or [f"exit code {worker.returncode}"])[0]
     return f"the importer crashed: {reason}"
+
+
+def _count_results(directory: Path) -> int:
+    return sum(path.suffix in (".mlir", ".error") for path in directory.iterdir())
 
 
 def _read(path: Path) -> Lowered:

@@ -186,16 +186,26 @@ CASES: list[Case] = [
         "sharpness",
     ),
     (
-        "loop",
+        "loop of unknown length",
+        lambda: model(
+            [node("Loop", ["n", "t", "x"], ["y"], body=LOOP_BODY)],
+            inputs=[tensor("x", 2, 64), tensor("n", dtype=TensorProto.INT64)],
+            initializers=[numpy_helper.from_array(np.array(True), "t")],
+        ),
+        UnsupportedModelError,
+        "Loop x1 (the_loop): its number of iterations is only known when the model runs",
+    ),
+    (
+        "loop too long",
         lambda: model(
             [node("Loop", ["n", "t", "x"], ["y"], body=LOOP_BODY)],
             initializers=[
-                numpy_helper.from_array(np.array(3), "n"),
+                numpy_helper.from_array(np.array(1 << 40), "n"),
                 numpy_helper.from_array(np.array(True), "t"),
             ],
         ),
         UnsupportedModelError,
-        "Loop x1 (the_loop): loops are not supported",
+        "too many to unroll",
     ),
     (
         "if on an input",

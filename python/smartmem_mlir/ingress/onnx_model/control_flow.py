@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import onnx
@@ -28,19 +28,35 @@ def inline_branch(graph: Specializer, node: onnx.NodeProto) -> None:
     branch = attribute(node, "then_branch" if bool(condition.item()) else "else_branch")
     if not isinstance(branch, onnx.GraphProto) or len(branch.output) != len(node.output):
         raise InvalidModelError("the branch does not fit the If", file=graph.file, node=structure.node_label(node))
-    structure.check_names(branch, graph.file)
-    outer = structure.free_names(branch)
-    structure.sort_nodes(branch, outer | {t.name for t in branch.initializer}, graph.file)
+    for output, inner in zip(node.output, walk_graph(graph, branch, []), strict=True):
+        graph.bind(output, inner)
+
+
+def walk_graph(graph: Specializer, subgraph: onnx.GraphProto, operands: Sequence[str]) -> list[str]:
+    """Walk a subgraph's nodes in place of the node that has it.
+
+    Args:
+        graph: The walk.
+        subgraph: A branch or body; it may use values of the graphs around it.
+        operands: What stands for its inputs.
+
+    Returns:
+        What stands for its outputs.
+    """
+    structure.check_names(subgraph, graph.file)
+    inputs = {value.name for value in subgraph.input}
+    outer = structure.free_names(subgraph)
+    structure.sort_nodes(subgraph, outer | inputs | {t.name for t in subgraph.initializer}, graph.file)
     rename = {name: graph.resolve(name) for name in outer}
-    for tensor in branch.initializer:
+    rename.update(zip((value.name for value in subgraph.input), operands, strict=True))
+    for tensor in subgraph.initializer:
         checked = check_dims(tensor.dims, tensor.data_type, file=graph.file, node=tensor.name)
         rename[tensor.name] = graph.const(
             inline_values(tensor, checked, graph.file),
             numpy_type(tensor.data_type, file=graph.file, node=tensor.name),
         )
-    walk_inlined(graph, branch.node, rename)
-    for output, inner in zip(node.output, branch.output, strict=True):
-        graph.bind(output, rename[inner.name])
+    walk_inlined(graph, subgraph.node, rename)
+    return [graph.resolve(rename[output.name]) for output in subgraph.output]
 
 
 def walk_inlined(graph: Specializer, nodes: Iterable[onnx.NodeProto], rename: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 MAX_FOLDED_ELEMENTS = 1 << 22
 """Larger results are computed when the model runs: folding must not blow up the module or our memory."""
 
-_RANDOM = frozenset(
-    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
-)
+_VALUE_SHAPED = frozenset({"Compress", "NonMaxSuppression", "NonZero", "Unique"})
+"""Operators whose result's shape depends on values, which inference does not look at."""
 
 
 def fold(graph: Specializer, node: onnx.NodeProto, types: Mapping[str, TensorType]) -> list[Array] | None:
@@ -38,19 +38,39 @@ def fold(graph: Specializer, node: onnx.NodeProto, types: Mapping[str, TensorTyp
         return [np.asarray(shape[attribute(node, "start", 0) : attribute(node, "end")], dtype=np.int64)]
     if node.op_type == "Size":
         return [np.asarray(graph.type(node.input[0]).elements, dtype=np.int64)]
-    if node.op_type in _RANDOM:
-        return None
+    if types and all(t.elements == 0 for t in types.values()):
+        return [_empty(types[name]) if name else np.empty(0) for name in node.output]
     operands = [graph.constant(name) for name in node.input]
     if any(value is None and name for value, name in zip(operands, node.input, strict=True)):
         return None
     if sum(t.elements for t in types.values()) > MAX_FOLDED_ELEMENTS:
         return None
+    if node.op_type == "Range":
+        return _range(*operands)
+    if not types and node.op_type not in _VALUE_SHAPED:
+        return None
     results = _evaluate(node, graph.opsets[""], operands)
     if results is None or any(
-        type_of(value) != types[name] for value, name in zip(results, node.output, strict=False) if name
+        types and type_of(value) != types[name] for value, name in zip(results, node.output, strict=False) if name
     ):
         return None
     return results
+
+
+def _range(*operands: Array | None) -> list[Array] | None:
+    """Inference knows the length of a Range only for some element types and ranks of its operands."""
+    start, limit, delta = (value.item() if value is not None and value.size == 1 else None for value in operands)
+    if start is None or limit is None or not delta:
+        return None
+    count = max(math.ceil((limit - start) / delta), 0)
+    if count > MAX_FOLDED_ELEMENTS:
+        return None
+    dtype = next(value.dtype for value in operands if value is not None)
+    return [(start + delta * np.arange(count)).astype(dtype)]
+
+
+def _empty(type_: TensorType) -> Array:
+    return np.empty(type_.shape, onnx.helper.tensor_dtype_to_np_dtype(type_.element_type))
 
 
 def constant_value(graph: Specializer, node: onnx.NodeProto) -> Array:

@@ -6,13 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
+from smartmem_mlir.ingress.onnx_model import structure
 from smartmem_mlir.ingress.onnx_model.control_flow import walk_inlined
 from smartmem_mlir.ingress.onnx_model.infer import schema_of
 
 if TYPE_CHECKING:
     from smartmem_mlir.ingress.onnx_model.specialize import Specializer
 
-EXPANDED: frozenset[str] = frozenset()
+EXPANDED = frozenset(
+    {
+        "AffineGrid",
+        "Attention",
+        "CausalConvWithState",
+        "CenterCropPad",
+        "DynamicQuantizeLinear",
+        "GroupNormalization",
+        "LinearAttention",
+        "MeanVarianceNormalization",
+        "NegativeLogLikelihoodLoss",
+        "RMSNormalization",
+        "RotaryEmbedding",
+        "SoftmaxCrossEntropyLoss",
+        "SwiGLU",
+        "Swish",
+    }
+)
 """Operators of the default domain that torch-mlir lacks or gets wrong and ONNX's own definition gets right."""
 
 
@@ -42,8 +60,9 @@ def expand_definition(graph: Specializer, node: onnx.NodeProto) -> list[str] | N
     nodes = [_bind_attributes(inner, given) for inner in body.node]
     rename = dict.fromkeys(body.input, "")
     rename.update(zip(body.input, node.input, strict=False))
-    walk_inlined(graph, nodes, rename)
-    return [rename[name] for name in body.output][: len(node.output)]
+    wanted = [inner if outer else "" for inner, outer in zip(body.output, node.output, strict=False)]
+    walk_inlined(graph, structure.live_nodes(nodes, set(filter(None, wanted))), rename)
+    return [graph.resolve(rename[name]) if name else "" for name in wanted]
 
 
 def _definition(graph: Specializer, node: onnx.NodeProto, schema: Any, opset: int) -> onnx.FunctionProto | None:

@@ -60,6 +60,9 @@ def infer(graph: Specializer, node: onnx.NodeProto) -> dict[str, TensorType]:
         if (value := graph.constant(name)) is not None and value.size <= MAX_SHAPE_OPERAND
     }
     opsets = [onnx.helper.make_opsetid("", opset)]
+    if node.op_type == "STFT" and not any(a.name == "onesided" for a in node.attribute):
+        # The operator's default is 1, but its inference takes an absent attribute for 0.
+        node.attribute.append(onnx.helper.make_attribute("onesided", 1))
     try:
         protos = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=opsets)
     except Exception as error:  # InferenceError, or a bare RuntimeError for some operators

@@ -53,12 +53,16 @@ class Refusals:
         )
 
 
-CONTROL_FLOW = {
-    "Loop": "loops are not supported",
-    "Scan": "loops are not supported",
-}
+_RANDOM = "its results are random, so that no reference could verify them"
 
-REFUSED: dict[str, str] = {}
+REFUSED = {
+    "Bernoulli": _RANDOM,
+    "Multinomial": _RANDOM,
+    "RandomNormal": _RANDOM,
+    "RandomNormalLike": _RANDOM,
+    "RandomUniform": _RANDOM,
+    "RandomUniformLike": _RANDOM,
+}
 """Operators of the default domain that are refused, with the reason."""
 
 
@@ -66,8 +70,6 @@ def refusal_of(node: onnx.NodeProto, graph: Specializer) -> str | None:
     """Why a node cannot be imported, as far as its operator alone decides it; None if it may be."""
     if node.domain:
         return "the operator's domain is not part of ONNX's core"
-    if node.op_type in CONTROL_FLOW:
-        return CONTROL_FLOW[node.op_type]
     schema = schema_of(node, graph.opsets[""])
     if schema is None:
         return f"opset {graph.opsets['']} has no such operator"

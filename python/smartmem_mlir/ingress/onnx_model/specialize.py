@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import onnx
 
-from smartmem_mlir.ingress.onnx_model import control_flow, functions, rewrites
+from smartmem_mlir.ingress.onnx_model import control_flow, functions, rewrites, unrolling
 from smartmem_mlir.ingress.onnx_model.fold import constant_value, fold
 from smartmem_mlir.ingress.onnx_model.infer import check_node, infer
 from smartmem_mlir.ingress.onnx_model.reader import OnnxModel
 from smartmem_mlir.ingress.onnx_model.refusals import Refusals, refusal_of
-from smartmem_mlir.ingress.onnx_model.structure import node_label, uses
+from smartmem_mlir.ingress.onnx_model.structure import live_nodes, node_label
 from smartmem_mlir.ingress.onnx_model.tensors import Array, LazyTensor, TensorType, type_of
 
 
@@ -79,7 +79,7 @@ class Specializer:
             UnsupportedModelError: Something is not supported; lists everything that is not.
             InvalidModelError: A node's inputs do not fit its operator.
         """
-        for node in _live_nodes(graph):
+        for node in live_nodes(graph.node, {output.name for output in graph.output}):
             self._current = node_label(node)
             self.walk(node)
         self.refusals.raise_if_any()
@@ -134,7 +134,9 @@ class Specializer:
         attributes = {key: value for key, value in attributes.items() if value is not None}
         node = onnx.helper.make_node(op_type, list(inputs), names, name=self._current, **attributes)
         self.walk(node)
-        return names[0] if outputs == 1 else names
+        if not self._untyped.isdisjoint(names):
+            raise rewrites.Abandoned
+        return self.resolve(names[0]) if outputs == 1 else [self.resolve(name) for name in names]
 
     # The walk.
 
@@ -153,6 +155,8 @@ class Specializer:
             self._walk(node)
         except rewrites.Refuse as refusal:
             self.refuse(node, str(refusal))
+        except rewrites.Abandoned:
+            self._untyped.update(filter(None, node.output))
 
     def refuse(self, node: onnx.NodeProto, reason: str) -> None:
         """Note that a node is not supported, and go on to find all others."""
@@ -167,27 +171,47 @@ class Specializer:
         if node.op_type == "If":
             control_flow.inline_branch(self, node)
             return
+        if node.op_type in ("Loop", "Scan"):
+            self._replace(node, unrolling.unroll(self, node), {})
+            return
         check_node(self, node)
         if node.op_type == "Constant":
             self._define_constant(node.output[0], constant_value(self, node))
             return
-        types = infer(self, node)
-        folded = fold(self, node, types)
-        if folded is not None:
-            for name, array in zip(node.output, folded, strict=False):
-                if name:
-                    self._define_constant(name, array)
+        if node.op_type == "Range" and self._fold(node, {}):
+            return  # before inference, which is stricter about ranks than ONNX Runtime and exporters are
+        try:
+            types = infer(self, node)
+        except rewrites.Refuse:
+            if self._fold(node, {}):
+                return
+            replacement = rewrites.apply_untyped(self, node) or functions.expand_definition(self, node)
+            if replacement is None:
+                raise
+            self._replace(node, replacement, {})
             return
+        if self._fold(node, types):
+            return
+        self.graph.types.update(types)  # rewrites look at the types of the results
         replacement = rewrites.apply(self, node)
         if replacement is None:
             replacement = functions.expand(self, node)
         if replacement is not None:
-            for name, new in zip(node.output, replacement, strict=False):
-                if name:
-                    self.bind(name, new, types.get(name))
-            return
-        self.graph.nodes.append(node)
-        self.graph.types.update(types)
+            self._replace(node, replacement, types)
+        else:
+            self.graph.nodes.append(node)
+
+    def _fold(self, node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:
+        folded = fold(self, node, types)
+        for name, array in zip(node.output, folded or (), strict=False):
+            if name:
+                self._define_constant(name, array)
+        return folded is not None
+
+    def _replace(self, node: onnx.NodeProto, results: Sequence[str], types: Mapping[str, TensorType]) -> None:
+        for name, new in zip(node.output, results, strict=False):
+            if name:
+                self.bind(name, new, types.get(name))
 
     def bind(self, name: str, new: str, expected: TensorType | None = None) -> None:
         """Let `new` stand for `name`; `expected` is the type that inference gave to `name`."""
@@ -213,17 +237,6 @@ def specialize(model: OnnxModel, inputs: Mapping[str, TensorType]) -> StaticGrap
         inputs: Static types of its inputs.
     """
     return Specializer(model, inputs).run(model.graph)
-
-
-def _live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The nodes that outputs depend on: what is not used need not be supported."""
-    live = {output.name for output in graph.output}
-    kept: list[onnx.NodeProto] = []
-    for node in reversed(graph.node):
-        if live.intersection(node.output):
-            kept.append(node)
-            live |= uses(node)
-    return kept[::-1]
 
 
 def _remove_dead_nodes(graph: StaticGraph) -> None:

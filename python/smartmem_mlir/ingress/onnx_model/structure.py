@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import onnx
@@ -139,6 +139,17 @@ def free_names(graph: onnx.GraphProto) -> set[str]:
     for node in graph.node:
         used |= uses(node)
     return used - own
+
+
+def live_nodes(nodes: Sequence[onnx.NodeProto], outputs: set[str]) -> list[onnx.NodeProto]:
+    """The nodes that the outputs depend on, of nodes in topological order."""
+    live = set(outputs)
+    kept: list[onnx.NodeProto] = []
+    for node in reversed(nodes):
+        if live.intersection(node.output):
+            kept.append(node)
+            live |= uses(node)
+    return kept[::-1]
 
 
 def inline_functions(proto: onnx.ModelProto, file: Path | None) -> onnx.ModelProto:

@@ -8,6 +8,6 @@ not supported.
 
 from __future__ import annotations
 
-from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, apply
+from smartmem_mlir.ingress.onnx_model.rewrites.registry import Abandoned, Refuse, apply, apply_untyped
 
-__all__ = ["Refuse", "apply"]
+__all__ = ["Abandoned", "Refuse", "apply", "apply_untyped"]

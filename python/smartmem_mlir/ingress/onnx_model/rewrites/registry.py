@@ -13,14 +13,34 @@ if TYPE_CHECKING:
 
 Rewrite: TypeAlias = "Callable[[Specializer, onnx.NodeProto], Sequence[str] | str | None]"
 
-FAMILIES: tuple[str, ...] = ()
+FAMILIES = (
+    "convolution",
+    "data_movement",
+    "linear_algebra",
+    "normalization",
+    "pooling",
+    "quantization",
+    "recurrent",
+    "resize",
+    "sampling",
+    "scans",
+    "scatter",
+    "signal",
+)
 """Modules of this package that register rewrites."""
+
+UNTYPED = frozenset({"Compress"})
+"""Operators whose rewrites do not look at the types of their results."""
 
 _rewrites: dict[str, Rewrite] = {}
 
 
 class Refuse(Exception):  # noqa: N818
     """This form of the operator is not supported; the text says why."""
+
+
+class Abandoned(Exception):  # noqa: N818
+    """A node that a rewrite emitted is not supported, which has been noted; the rewrite cannot go on."""
 
 
 def rewrite(*operators: str) -> Callable[[Rewrite], Rewrite]:
@@ -33,6 +53,11 @@ def rewrite(*operators: str) -> Callable[[Rewrite], Rewrite]:
         return function
 
     return register
+
+
+def apply_untyped(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | None:
+    """Rewrite a node whose results' shapes inference cannot tell, if its rewrite can."""
+    return apply(graph, node) if node.op_type in UNTYPED else None
 
 
 def apply(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | None:

@@ -1,0 +1,38 @@
+"""Normalisations, and operators that do nothing at inference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+
+from smartmem_mlir.ingress.onnx_model.attributes import attribute
+from smartmem_mlir.ingress.onnx_model.rewrites import build
+from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
+
+if TYPE_CHECKING:
+    from smartmem_mlir.ingress.onnx_model.specialize import Specializer
+
+
+@rewrite("Dropout")
+def dropout(graph: Specializer, node: onnx.NodeProto) -> list[str]:
+    """Nothing at inference; the mask, if asked for, is all true."""
+    ratio = graph.constant(node.input[1]) if len(node.input) > 1 else None
+    training = graph.constant(node.input[2]) if len(node.input) > 2 else np.asarray(False)
+    if training is None or (training.item() and (ratio is None or ratio.item() != 0)):
+        raise Refuse("dropout in training mode is random")
+    mask = graph.const(np.ones(graph.type(node.input[0]).shape, dtype=bool), np.bool_)
+    return [node.input[0], mask][: len(node.output)]
+
+
+@rewrite("LpNormalization")
+def lp_normalization(graph: Specializer, node: onnx.NodeProto) -> str:
+    """As defined: a zero vector stays zero, where torch-mlir divides zero by zero."""
+    value = node.input[0]
+    axis = attribute(node, "axis", -1) % graph.type(value).rank
+    operator = "ReduceL1" if attribute(node, "p", 2) == 1 else "ReduceL2"
+    norm = build.reduce(graph, operator, value, [axis], keepdims=True)
+    zero = build.scalar(graph, 0, value)
+    quotient = graph.emit("Div", [value, norm])
+    return str(graph.emit("Where", [graph.emit("Equal", [norm, zero]), zero, quotient]))

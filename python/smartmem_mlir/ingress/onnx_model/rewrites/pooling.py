@@ -1,0 +1,100 @@
+"""Pooling windows that stick out, and pools that torch-mlir lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+
+from smartmem_mlir.ingress.onnx_model.attributes import attribute, without
+from smartmem_mlir.ingress.onnx_model.rewrites import build
+from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
+from smartmem_mlir.ingress.onnx_model.tensors import Array
+
+if TYPE_CHECKING:
+    from smartmem_mlir.ingress.onnx_model.specialize import Specializer
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One pooled dimension: sizes in elements."""
+
+    size: int
+    result: int
+    kernel: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+
+    @property
+    def overhang(self) -> int:
+        """Elements that the last window reads beyond the input and its declared padding."""
+        reach = (self.result - 1) * self.stride + self.dilation * (self.kernel - 1) + 1
+        return reach - self.before - self.size - self.after
+
+    def counts(self, *, padding: bool) -> Array:
+        """How many elements of each window lie in the input (or in the declared padding, if that counts too)."""
+        low, high = (-self.before, self.size + self.after) if padding else (0, self.size)
+        starts = np.arange(self.result) * self.stride - self.before
+        places = starts[:, None] + self.dilation * np.arange(self.kernel)[None, :]
+        return np.asarray(((places >= low) & (places < high)).sum(axis=1))
+
+
+def window_axes(graph: Specializer, node: onnx.NodeProto) -> list[Axis]:
+    """The pooled dimensions of a pool with explicit padding."""
+    sizes, results = graph.type(node.input[0]).shape[2:], graph.type(node.output[0]).shape[2:]
+    n = len(sizes)
+    pads = attribute(node, "pads", [0] * (2 * n))
+    kernel = attribute(node, "kernel_shape")
+    strides, dilations = attribute(node, "strides", [1] * n), attribute(node, "dilations", [1] * n)
+    return [Axis(sizes[i], results[i], kernel[i], strides[i], dilations[i], pads[i], pads[i + n]) for i in range(n)]
+
+
+@rewrite("AveragePool", "MaxPool")
+def overhanging(graph: Specializer, node: onnx.NodeProto) -> str | None:
+    """With `ceil_mode` the last window may reach beyond the padding: pad so far, and divide by what counts.
+
+    torch-mlir leaves such windows out or indexes beyond the input.
+    """
+    if len(node.output) > 1 and node.output[1] and attribute(node, "storage_order", 0):
+        raise Refuse("column-major indices are not supported")
+    if attribute(node, "auto_pad", "NOTSET") != "NOTSET" or not attribute(node, "ceil_mode", 0):
+        return None
+    axes = window_axes(graph, node)
+    if all(axis.overhang <= 0 for axis in axes):
+        return None
+    if len(node.output) > 1 and node.output[1]:
+        raise Refuse("indices of windows that reach beyond the padding are not supported")
+    value = node.input[0]
+    average = node.op_type == "AveragePool"
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(graph.type(value).element_type)
+    lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
+    amounts = [0, 0, *(a.before for a in axes), 0, 0, *(a.after + max(a.overhang, 0) for a in axes)]
+    fill = build.scalar(graph, 0 if average else float(lowest), value)
+    padded = graph.emit("Pad", [value, graph.const(amounts), fill])
+    kept = without(node, "pads", "ceil_mode", "count_include_pad", "auto_pad")
+    pooled = graph.emit(node.op_type, [padded], **kept, **({"count_include_pad": 1} if average else {}))
+    if not average:
+        return str(pooled)
+    factors = np.asarray(prod(a.kernel for a in axes), dtype=np.float64)
+    for i, axis in enumerate(axes):
+        counts = axis.counts(padding=bool(attribute(node, "count_include_pad", 0)))
+        factors = factors / np.maximum(counts, 1).reshape([-1 if j == i else 1 for j in range(len(axes))])
+    return str(graph.emit("Mul", [pooled, build.array_like(graph, factors, value)]))
+
+
+@rewrite("LpPool")
+def lp_pool(graph: Specializer, node: onnx.NodeProto) -> str:
+    """The p-th root of an average of p-th powers, times the window's size."""
+    if attribute(node, "ceil_mode", 0):
+        raise Refuse("ceil_mode is not supported")
+    value = node.input[0]
+    p = build.scalar(graph, attribute(node, "p", 2), value)
+    powers = graph.emit("Pow", [graph.emit("Abs", [value]), p])
+    means = graph.emit("AveragePool", [powers], **without(node, "p"), count_include_pad=1)
+    sums = graph.emit("Mul", [means, build.scalar(graph, prod(attribute(node, "kernel_shape")), value)])
+    return str(graph.emit("Pow", [sums, build.scalar(graph, 1 / attribute(node, "p", 2), value)]))
