@@ -12,8 +12,9 @@ from pathlib import Path
 from smartmem_mlir.bench.engines import Device, Engine, iree_engine
 from smartmem_mlir.bench.host import available_memory, checkout_commit, cpus_for, this_host, usable_cpus
 from smartmem_mlir.bench.iree_variants import (
-    VARIANTS,
+    BASELINE,
     Setting,
+    Variant,
     all_settings,
     compile_variant,
     counts_of,
@@ -33,9 +34,6 @@ _SWEEP_ROUNDS = 2
 # Engines hold weights in a form of their own beside the file's bytes.
 _RESIDENT_FACTOR = 3
 
-BASELINE, OURS = "iree", "smartmem"
-"""Names of the engines that run plain IREE and our modules in every table."""
-
 
 @dataclass(frozen=True)
 class CampaignOptions:
@@ -45,7 +43,7 @@ class CampaignOptions:
         targets: What to compile for; ours is the first, plain IREE may use any.
         threads: Numbers of CPU threads, each a separate race.
         peers: The rivals.
-        variants: Names in :data:`.iree_variants.VARIANTS`.
+        variants: What to compile; see :func:`.iree_variants.find_variant`.
         iree_settings: Settings of plain IREE to try, by name; None for all.
         runs: Timed inferences of each engine.
         rounds: Turns over which they are spread.
@@ -59,7 +57,7 @@ class CampaignOptions:
     targets: tuple[TargetDescription, ...]
     threads: tuple[int, ...]
     peers: tuple[Engine, ...]
-    variants: tuple[str, ...]
+    variants: tuple[Variant, ...]
     iree_settings: tuple[str, ...] | None = None
     runs: int = 50
     rounds: int = 5
@@ -182,12 +180,13 @@ class _ModelRun:
     def run(self, plans: Sequence[Plan]) -> ModelResult:
         """Race every engine once for each plan."""
         peers = self._convert_peers()
-        baselines = self._compile_baselines() if "baseline" in self._options.variants else []
-        ours = [
-            entrant
-            for variant in self._options.variants
-            if variant != "baseline" and (entrant := self._compile_ours(variant)) is not None
-        ]
+        baselines: list[Entrant] = []
+        ours: list[Entrant] = []
+        for variant in self._options.variants:
+            if variant.engine == BASELINE:
+                baselines = self._compile_baselines(variant)
+            elif (entrant := self._compile_ours(variant)) is not None:
+                ours.append(entrant)
         measurements: list[Measurement] = []
         sweep: list[Measurement] = []
         for plan in plans:
@@ -227,12 +226,11 @@ class _ModelRun:
                 self._fail(engine.name, failure)
         return entrants
 
-    def _compile_baselines(self) -> list[Entrant]:
+    def _compile_baselines(self, variant: Variant) -> list[Entrant]:
         """Plain IREE at every setting that compiles."""
-        engine = iree_engine(BASELINE, "plain IREE")
         entrants: list[Entrant] = []
         for setting in self._options.settings():
-            entrant = self._compile(engine, setting, VARIANTS["baseline"][1])
+            entrant = self._compile(variant, setting)
             if entrant is None:
                 continue
             if entrants:
@@ -240,22 +238,23 @@ class _ModelRun:
             entrants.append(entrant)
         return entrants
 
-    def _compile_ours(self, variant: str) -> Entrant | None:
-        title, flags = VARIANTS[variant]
+    def _compile_ours(self, variant: Variant) -> Entrant | None:
         target = self._options.targets[0]
-        return self._compile(iree_engine(variant, title), Setting(target.opt_level, target), flags)
+        return self._compile(variant, Setting(target.opt_level, target))
 
-    def _compile(self, engine: Engine, setting: Setting, flags: Sequence[str]) -> Entrant | None:
-        self._say(f"compiling {engine.title} ({setting.name})")
-        folder = self._workdir / "compiled" / f"{engine.name}-{setting.name}".replace(" ", "-")
+    def _compile(self, variant: Variant, setting: Setting) -> Entrant | None:
+        self._say(f"compiling {variant.title} ({setting.name})")
+        folder = self._workdir / "compiled" / f"{variant.engine}-{setting.name}".replace(" ", "-")
         try:
             directory, seconds = compile_variant(
-                self._model.source, self._model.dims, setting, flags, folder, self._options.time_limit
+                self._model.source, self._model.dims, setting, variant.options, folder, self._options.time_limit
             )
         except PeerError as failure:
-            self._fail(engine.name, failure, setting.name)
+            self._fail(variant.engine, failure, setting.name)
             return None
-        return Entrant(engine, directory, seconds, setting.name, counts_of(directory))
+        return Entrant(
+            iree_engine(variant.engine, variant.title), directory, seconds, setting.name, counts_of(directory)
+        )
 
     def _fail(self, engine: str, failure: PeerError, setting: str | None = None) -> None:
         self._say(f"{engine}{f' ({setting})' if setting else ''}: {failure.kind}")

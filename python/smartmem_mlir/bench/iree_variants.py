@@ -19,13 +19,10 @@ from smartmem_mlir.bench.peer_process import PeerError
 from smartmem_mlir.bench.results import Counts
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.report.directory import PARAMETERS, read_directory
-from smartmem_mlir.targets import TargetDescription
+from smartmem_mlir.targets import TargetDescription, load_pipeline
 
-VARIANTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "baseline": ("plain IREE", ("--baseline",)),
-    "smartmem": ("SmartMem", ()),
-}
-"""What can be compiled: title and options of `smartmem compile`. `baseline` is tried at every setting."""
+BASELINE, OURS = "iree", "smartmem"
+"""Names of the engines that run plain IREE and our modules in every table."""
 
 _GRACE_SECONDS = 10.0
 _REPRODUCER = "; reproduce it with "
@@ -47,6 +44,39 @@ class Setting:
 
     name: str
     target: TargetDescription
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One thing to compile.
+
+    Args:
+        engine: Its name in every table.
+        title: Its name for people.
+        options: Options of `smartmem compile`.
+    """
+
+    engine: str
+    title: str
+    options: tuple[str, ...]
+
+
+def find_variant(name: str) -> Variant:
+    """A variant by the name that users give it.
+
+    Args:
+        name: `baseline` (plain IREE, tried at every setting), `smartmem` (our default pipeline), or the name or path of
+            another pipeline, which makes an ablation.
+
+    Raises:
+        OptionError: There is no such pipeline.
+    """
+    if name == "baseline":
+        return Variant(BASELINE, "plain IREE", ("--baseline",))
+    if name == "smartmem":
+        return Variant(OURS, "SmartMem", ())
+    pipeline = load_pipeline(name)
+    return Variant(pipeline.name, f"SmartMem, pipeline {pipeline.name}", ("--pipeline", name))
 
 
 def all_settings(targets: Sequence[TargetDescription]) -> list[Setting]:

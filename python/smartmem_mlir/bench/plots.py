@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from smartmem_mlir.bench.campaign import BASELINE, OURS
+from smartmem_mlir.bench.iree_variants import BASELINE, OURS
 from smartmem_mlir.bench.results import Campaign, ModelResult, Peak
 from smartmem_mlir.bench.tables import counted, engines_of, find, speed_up
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from smartmem_mlir.bench.campaign import BASELINE, OURS
+from smartmem_mlir.bench.iree_variants import BASELINE, OURS
 from smartmem_mlir.bench.results import Campaign, Measurement, ModelResult
 from smartmem_mlir.bench.timing import geometric_mean, percentile
 
@@ -70,7 +70,7 @@ def _latency(campaign: Campaign, threads: int) -> str:
         best = min((c.median_ms for c in cells if c is not None and c.median_ms is not None), default=None)
         rows.append([model.facts.name, *(_latency_cell(cell, best) for cell in cells)])
     title = f"## Median latency in ms, {threads} thread{'s' if threads > 1 else ''}"
-    return f"{title}\n\n{_table(['model', *engines], rows)}"
+    return f"{title}\n\n{table(['model', *engines], rows)}"
 
 
 def _latency_cell(cell: Measurement | None, best: float | None) -> str:
@@ -94,7 +94,7 @@ def _speed_ups(campaign: Campaign, threads: int) -> str:
     means = [geometric_mean([v for v in values if v is not None]) for values in columns.values()]
     rows.append(["geometric mean of those that run", *(f"{mean:.2f}" for mean in means)])
     title = f"### Speed-up over plain IREE at its best verified setting, {threads} thread{'s' if threads > 1 else ''}"
-    return f"{title}\n\n{_table(['model', *columns], rows)}"
+    return f"{title}\n\n{table(['model', *columns], rows)}"
 
 
 def counted(model: ModelResult) -> list[Measurement]:
@@ -122,7 +122,7 @@ def _kernels(campaign: Campaign) -> str:
             megabytes = [m.counts.movement_bytes, m.counts.total_bytes, m.counts.copy_bytes]
             numbers = [m.counts.kernels, m.counts.movement_kernels]
             rows.append([model.facts.name, name, *map(str, numbers), *(f"{b / 1e6:.2f}" for b in megabytes)])
-    return f"## Kernels and bytes of one inference\n\n{_table(header, rows)}" if rows else ""
+    return f"## Kernels and bytes of one inference\n\n{table(header, rows)}" if rows else ""
 
 
 def _details(campaign: Campaign) -> str:
@@ -143,7 +143,7 @@ def _details(campaign: Campaign) -> str:
         work = f"{facts.flops / 1e9:.2f} GFLOP, " if facts.flops is not None else ""
         intro = f"### {facts.name}\n\n{work}{facts.weight_bytes / 1e6:.1f} MB of weights, {facts.nodes} operators."
         rows = [_detail_row(m, model, campaign) for m in model.measurements if m.times_ms]
-        sections.append(f"{intro}\n\n{_table(header, rows)}")
+        sections.append(f"{intro}\n\n{table(header, rows)}")
     note = "GB/s counts the reads and writes of all kernels, where they can be counted. Times in ms."
     return "\n\n".join([f"## Details\n\n{note}", *sections]) if sections else ""
 
@@ -194,7 +194,7 @@ def _sweep(campaign: Campaign) -> str:
         return ""
     header = ["model", "setting", *(f"ms, {t} threads" for t in campaign.settings.threads)]
     header += ["kernels (data movement)", "compile s"]
-    return f"## Plain IREE by setting\n\nA few runs each, to choose the best verified one.\n\n{_table(header, rows)}"
+    return f"## Plain IREE by setting\n\nA few runs each, to choose the best verified one.\n\n{table(header, rows)}"
 
 
 def _failures(campaign: Campaign) -> str:
@@ -222,6 +222,7 @@ def _number(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
     lines = [list(header), ["---"] * len(header), *map(list, rows)]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

@@ -18,7 +18,7 @@ from smartmem_mlir.bench import report
 from smartmem_mlir.bench.campaign import CampaignOptions, run_campaign
 from smartmem_mlir.bench.command import bench_models
 from smartmem_mlir.bench.engines import choose_peers, load_peers, peers_folder
-from smartmem_mlir.bench.iree_variants import all_settings
+from smartmem_mlir.bench.iree_variants import all_settings, find_variant
 from smartmem_mlir.bench.measure import Entrant
 from smartmem_mlir.bench.peaks import measure_peak
 from smartmem_mlir.bench.results import Campaign
@@ -45,7 +45,7 @@ def _options(**changes: object) -> CampaignOptions:
         targets=(load_target("cpu"),),
         threads=(1,),
         peers=(onnxruntime,),
-        variants=("baseline", "smartmem"),
+        variants=(find_variant("baseline"), find_variant("smartmem")),
         iree_settings=("O0", "O3"),
         runs=4,
         rounds=2,
@@ -160,7 +160,7 @@ def test_a_bad_list_of_rivals_is_refused(tmp_path: Path) -> None:
         (["--threads", "0"], "expected a small positive number"),
         (["--threads", "1,1"], "given twice"),
         (["--threads", "1000"], "this machine lends"),
-        (["--variants", "ours"], "known: baseline, smartmem"),
+        (["--variants", "nosuch"], "pipeline"),
         (["--target", "toaster"], "unknown target 'toaster'"),
         (["--target", "cpu,vulkan"], "different devices"),
         (["--iree-settings", "O4"], "settings: O0"),

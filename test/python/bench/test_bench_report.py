@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,15 @@ def test_a_campaign_without_results_is_still_written(campaign: Campaign, tmp_pat
     report.write(campaign.model_copy(update={"models": ()}), tmp_path)
     assert "not an ONNX model" in (tmp_path / report.MARKDOWN).read_text()
     assert not list(tmp_path.glob(".*"))
+
+
+def test_the_papers_tables_find_our_counts(campaign: Campaign, tmp_path: Path) -> None:
+    swin = campaign.models[0].facts.model_copy(update={"name": "swin"})
+    renamed = campaign.models[0].model_copy(update={"facts": swin})
+    report.write_json(campaign.model_copy(update={"models": (renamed,)}), tmp_path)
+    script = Path(__file__).resolve().parents[3] / "benchmarks" / "paper_tables.py"
+    command = [sys.executable, str(script), str(tmp_path / report.JSON)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert _row(text, "## Operators", "swin") == ["swin", "765", "596", "", "", "374", "207", "158", "10", "10"]
+    assert _row(text, "## Layout", "swin") == ["swin", "242", "4", "4.00", "4", "4.00"]
+    assert _row(text, "## Layout", "fst")[:2] == ["fst", "32"]
