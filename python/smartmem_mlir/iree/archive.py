@@ -8,7 +8,7 @@ write as a stream: a header, a table of entries, the names, then the data at ali
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -41,15 +41,12 @@ class ArchiveSummary:
     file_bytes: int
 
 
-def write_archive(
-    path: Path, parameters: Mapping[str, Parameter], progress: Callable[[int, int], None] | None = None
-) -> ArchiveSummary:
+def write_archive(path: Path, parameters: Mapping[str, Parameter]) -> ArchiveSummary:
     """Write all parameters to `path`.
 
     Args:
         path: The file to create.
         parameters: The weights by key; each is loaded when its turn comes and dropped after it is written.
-        progress: Called with (bytes written, bytes in all) after each tensor.
 
     Raises:
         InvalidModelError: A weight's values do not have the shape or type that its description says.
@@ -79,7 +76,6 @@ def write_archive(
     file_bytes = _align(data_at + data_offset, _FILE_ALIGNMENT)
 
     total = sum(parameter.spec.nbytes for parameter in parameters.values())
-    written = 0
     with path.open("wb") as stream:
         stream.write(header)
         _pad_to(stream, entries_at)
@@ -89,9 +85,6 @@ def write_archive(
         for key, parameter in parameters.items():
             _pad_to(stream, data_at + _align(stream.tell() - data_at, _DATA_ALIGNMENT))
             _write_values(stream, key, parameter)
-            written += parameter.spec.nbytes
-            if progress is not None:
-                progress(written, total)
         _pad_to(stream, file_bytes)
     return ArchiveSummary(tensors=len(parameters), data_bytes=total, file_bytes=file_bytes)
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -19,7 +19,6 @@ from smartmem_mlir.iree.reproducer import leave_reproducer
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, iree_compile, package_version
 
 DEFAULT_TIMEOUT_S = 1800.0
-_POLL_S = 0.1
 _MAX_MESSAGE = 300
 _ERROR_LINE = re.compile(r"(?:^|\s)(?:fatal )?error:?\s|LLVM ERROR|Assertion .* failed|PLEASE submit a bug report")
 
@@ -31,12 +30,10 @@ class CompilerOptions:
     Args:
         timeout_s: Seconds after which a run is killed.
         reproducer: Folder that a failing run leaves behind: `input.mlir`, `command.sh`, `stderr.txt`.
-        tick: Called about ten times a second while the compiler runs.
     """
 
     timeout_s: float = DEFAULT_TIMEOUT_S
     reproducer: Path = Path("smartmem-reproducer")
-    tick: Callable[[], None] = lambda: None
 
 
 def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: CompilerOptions) -> float:
@@ -78,17 +75,13 @@ def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: 
 
 def _run(command: Sequence[str], stderr: IO[bytes], options: CompilerOptions) -> int | None:
     """Exit code, negative for a signal; None for a time-out. No process outlives the call."""
-    deadline = time.monotonic() + options.timeout_s
     # A session of its own, so that the linker that iree-compile may start dies with it.
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
     )
     try:
-        while time.monotonic() < deadline:
-            try:
-                return process.wait(timeout=_POLL_S)
-            except subprocess.TimeoutExpired:
-                options.tick()
+        return process.wait(timeout=options.timeout_s)
+    except subprocess.TimeoutExpired:
         return None
     finally:
         if process.poll() is None:
