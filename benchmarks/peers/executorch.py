@@ -14,6 +14,9 @@ _BACKEND = "XnnpackBackend"
 
 class Peer:
     def version(self) -> str:
+        from executorch.runtime import Runtime  # here, so that its libraries count as the engine's, not the model's
+
+        Runtime.get()
         return metadata.version("executorch")
 
     def prepare(self, model: Path, workdir: Path, signature: dict[str, Any]) -> Path:

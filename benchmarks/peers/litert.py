@@ -12,6 +12,8 @@ _DELEGATE = "DELEGATE"
 
 class Peer:
     def version(self) -> str:
+        from ai_edge_litert import interpreter  # noqa: F401 - its libraries count as the engine's, not the model's
+
         return metadata.version("ai-edge-litert")
 
     def prepare(self, model: Path, workdir: Path, signature: dict[str, Any]) -> Path:

@@ -12,6 +12,8 @@ class Peer:
 
     def version(self) -> str:
         """Version of IREE's runtime."""
+        import iree.runtime  # noqa: F401 - its libraries count as the engine's, not the model's
+
         from smartmem_mlir.iree.toolchain import RUNTIME_PACKAGE, package_version
 
         return str(package_version(RUNTIME_PACKAGE))

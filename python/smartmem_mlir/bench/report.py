@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from smartmem_mlir.bench.results import Campaign
+from smartmem_mlir.bench.results import Campaign, Peak
 from smartmem_mlir.bench.tables import markdown
-from smartmem_mlir.errors import InvalidModelError, SmartMemError
+from smartmem_mlir.errors import InvalidModelError, OptionError, SmartMemError
 from smartmem_mlir.report.directory import explain_os_errors
 
 JSON, MARKDOWN = "results.json", "results.md"
@@ -27,7 +28,7 @@ def prepare_folder(output: Path) -> None:
         with tempfile.TemporaryFile(dir=output):
             pass
     try:
-        import matplotlib  # noqa: F401
+        from smartmem_mlir.bench import plots  # noqa: F401 - now, not after hours of measuring
     except ImportError as error:
         raise SmartMemError("plots need matplotlib", hint="pip install 'smartmem-mlir[bench]'") from error
 
@@ -47,6 +48,35 @@ def read_json(path: Path) -> Campaign:
         return Campaign.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise InvalidModelError(f"not a result of `smartmem bench`: {error}", file=path) from error
+
+
+def merge(campaigns: Sequence[Campaign]) -> Campaign:
+    """One campaign from several on one machine, so that a long one can be run in parts.
+
+    Models are joined; of a model in several, the last result counts. Limits of the machine are the highest seen.
+
+    Raises:
+        OptionError: They were run on different machines or in different ways.
+    """
+    first = campaigns[0]
+    for other in campaigns[1:]:
+        if other.settings != first.settings or other.host.cpu != first.host.cpu:
+            raise OptionError("the campaigns were not run alike: machine or settings differ")
+    peaks = [
+        Peak(
+            threads=threads,
+            gflops=max(found.gflops for c in campaigns if (found := c.peak(threads)) is not None),
+            gbytes_per_s=max(found.gbytes_per_s for c in campaigns if (found := c.peak(threads)) is not None),
+        )
+        for threads in first.settings.threads
+        if any(c.peak(threads) is not None for c in campaigns)
+    ]
+    models = {model.facts.name: model for c in campaigns for model in c.models}
+    skipped = {name: error for c in campaigns for name, error in c.skipped.items() if name not in models}
+    noisiest = max((c.host for c in campaigns), key=lambda host: host.load_before)
+    changes = {"models": tuple(models.values()), "skipped": skipped, "peaks": tuple(peaks), "host": noisiest}
+    commits = list(dict.fromkeys(c.commit or "unknown" for c in campaigns))
+    return first.model_copy(update={**changes, "commit": ", ".join(commits)})
 
 
 def write(campaign: Campaign, output: Path) -> None:

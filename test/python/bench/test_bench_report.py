@@ -22,7 +22,7 @@ from smartmem_mlir.bench.results import (
     Settings,
 )
 from smartmem_mlir.bench.tables import markdown
-from smartmem_mlir.errors import InvalidModelError
+from smartmem_mlir.errors import InvalidModelError, OptionError
 
 RIGHT = Accuracy(relative_l2=1e-6, max_abs=1e-5)
 COUNTS = Counts(kernels=10, movement_kernels=4, movement_bytes=4_000_000, total_bytes=20_000_000, copy_bytes=0)
@@ -134,6 +134,22 @@ def test_a_campaign_without_results_is_still_written(campaign: Campaign, tmp_pat
     report.write(campaign.model_copy(update={"models": ()}), tmp_path)
     assert "not an ONNX model" in (tmp_path / report.MARKDOWN).read_text()
     assert not list(tmp_path.glob(".*"))
+
+
+def test_campaigns_in_parts_are_joined(campaign: Campaign) -> None:
+    first, second = campaign.models
+    again = second.model_copy(update={"measurements": ()})
+    one = campaign.model_copy(update={"models": (first, second)})
+    faster = (Peak(threads=1, gflops=90.0, gbytes_per_s=20.0),)
+    two = campaign.model_copy(update={"models": (again,), "peaks": faster, "commit": "def", "skipped": {"second": "x"}})
+    joined = report.merge([one, two])
+    assert joined.models == (first, again)
+    assert joined.peaks == (Peak(threads=1, gflops=100.0, gbytes_per_s=20.0),)
+    assert joined.commit == "abc, def"
+    assert joined.skipped == {"third": "third.onnx: not an ONNX model"}
+    other = campaign.model_copy(update={"settings": campaign.settings.model_copy(update={"runs": 9})})
+    with pytest.raises(OptionError, match="not run alike"):
+        report.merge([campaign, other])
 
 
 def test_the_papers_tables_find_our_counts(campaign: Campaign, tmp_path: Path) -> None:
