@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from smartmem_mlir.bench.iree_variants import BASELINE, OURS
 from smartmem_mlir.bench.results import Campaign, Measurement, ModelResult
-from smartmem_mlir.bench.timing import geometric_mean, percentile
+from smartmem_mlir.bench.timing import format_ms, geometric_mean, percentile
 
 _MAX_ERROR = 300
 _NOISY_LOAD = 0.5
@@ -78,7 +78,8 @@ def _latency_cell(cell: Measurement | None, best: float | None) -> str:
         return ""
     if cell.median_ms is None:
         return cell.status
-    return f"**{cell.median_ms:.4g}**" if cell.median_ms == best else f"{cell.median_ms:.4g}"
+    text = format_ms(cell.median_ms)
+    return f"**{text}**" if cell.median_ms == best else text
 
 
 def _speed_ups(campaign: Campaign, threads: int) -> str:
@@ -164,8 +165,8 @@ def _detail_row(m: Measurement, model: ModelResult, campaign: Campaign) -> list[
         m.version or "",
         m.backend or "",
         m.setting or "",
-        *(f"{value:.4g}" for value in (median, percentile(m.times_ms, 5), percentile(m.times_ms, 95))),
-        _number(m.first_ms, ".4g"),
+        *(format_ms(percentile(m.times_ms, percent)) for percent in (50, 5, 95)),
+        format_ms(m.first_ms) if m.first_ms is not None else "",
         _number(gflops, ".1f"),
         _number(gflops / peak.gflops if gflops is not None and peak is not None else None, ".0%"),
         _number(gbytes, ".2f"),

@@ -23,3 +23,8 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def geometric_mean(values: Sequence[float]) -> float:
     """The geometric mean of at least one positive value: the mean that suits ratios."""
     return exp(sum(log(value) for value in values) / len(values))
+
+
+def format_ms(value: float, digits: int = 4) -> str:
+    """A time with so many significant digits, but never in scientific notation."""
+    return f"{value:.{digits}g}" if value < 10 ** (digits - 1) else f"{value:.0f}"

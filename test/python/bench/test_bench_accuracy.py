@@ -9,7 +9,7 @@ import pytest
 
 from smartmem_mlir.bench.accuracy import compare
 from smartmem_mlir.bench.results import Accuracy
-from smartmem_mlir.bench.timing import geometric_mean, percentile
+from smartmem_mlir.bench.timing import format_ms, geometric_mean, percentile
 
 REFERENCE = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 2, 3, 4)
 
@@ -80,3 +80,14 @@ def test_percentiles_interpolate_as_numpy_does() -> None:
 
 def test_the_geometric_mean_of_a_ratio_and_its_inverse_is_one() -> None:
     assert geometric_mean([4.0, 0.25]) == pytest.approx(1.0)
+
+
+def test_times_are_never_in_scientific_notation() -> None:
+    assert [format_ms(v) for v in (0.012345, 9.87654, 123.456, 1999.4, 123456.7)] == [
+        "0.01235",
+        "9.877",
+        "123.5",
+        "1999",
+        "123457",
+    ]
+    assert format_ms(1310.0, 3) == "1310"
