@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes version.mlir and mirror.mlir: the canary's kernels, assembled and embedded, so that iree-compile needs no more.
+"""Writes version.mlir and mirror.mlir: the kernels of the canary, assembled and embedded in a module each.
 
-    canary/generate.py             rewrites them
-    canary/generate.py --check     fails if they are not what would be written
+canary/generate.py             rewrites them
+canary/generate.py --check     fails if they are not what would be written
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Dim = Literal["2D", "2DArray", "3D"]
 
 @dataclass(frozen=True)
 class Operand:
-    """How a kernel sees one tensor: `image` and `texel` are storage types, `sampled` and `uniform_texel` are fetched."""
+    """How a kernel sees a tensor: `image` and `texel` are storage types, `sampled` and `uniform_texel` are fetched."""
 
     storage: Storage
     offset: str | None = None

@@ -133,9 +133,9 @@ def compile_program(directory: Path, functions: Sequence[Function]) -> Path:
     return compile_module(source, directory / "program.vmfb")
 
 
-def compile_module(source: Path, module: Path) -> Path:
+def compile_module(source: Path, module: Path, *flags: str) -> Path:
     """Runs iree-compile; kernels are looked for beside the source."""
-    command = ["iree-compile", "--iree-hal-target-device=vulkan"]
+    command = ["iree-compile", "--iree-hal-target-device=vulkan", *flags]
     # IREE aligns tensors to 64 bytes unless told; SwiftShader asks for 256.
     command.append("--iree-stream-resource-min-offset-alignment=256")
     command.append(f"--iree-hal-executable-object-search-path={source.parent}")

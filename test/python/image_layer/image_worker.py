@@ -2,8 +2,8 @@
 
     python image_worker.py plan.json
 
-The plan names the module, the calls (function, inputs and outputs as .npy files), how often to go through all calls and
-in how many threads, each with a context of its own on one device. Every repetition must give the same bits as the first.
+The plan names the module, the calls (function, inputs and outputs as .npy files), how often to go through all calls
+and in how many threads, each with a context of its own on one device. Every repetition must give the same bits.
 Prints a JSON object: `mismatches`, `seconds` per repetition, and `resident`, the process's resident bytes over time.
 """
 

@@ -6,85 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from image_kernels import Dim, Format, Kernel, Operand, Storage
+from image_cases import FORMATS, SHAPES, expect, kernel, network
+from image_kernels import Kernel, Operand
 from image_programs import Array, Function, Native, Step, compile_program, evaluate, random_tensor, shape, tensor_type
 from image_runner import Call, Runner
 
-FORMATS: tuple[Format, ...] = ("rgba32f", "rgba16f", "rgba32ui")
-# Width, height, depth; tails against the 8 x 8 workgroups, single texels, long and thin.
-SHAPES: tuple[tuple[Dim, int, int, int], ...] = (
-    ("2D", 1, 1, 1),
-    ("2D", 5, 3, 1),
-    ("2D", 64, 32, 1),
-    ("2D", 257, 1, 1),
-    ("2DArray", 5, 3, 3),
-    ("2DArray", 16, 8, 1),
-    ("3D", 9, 5, 3),
-)
 TYPES = {"rgba32f": "float32", "rgba16f": "float16", "rgba32ui": "uint32"}
-
-
-def kernel(
-    dim: Dim,
-    extents: tuple[int, int, int],
-    texel: Format,
-    inputs: tuple[Storage, ...],
-    output: Storage,
-    *,
-    push: bool,
-    **options: object,
-) -> Kernel:
-    """A kernel of this shape over operands of these kinds."""
-    width, height, depth = extents
-    return Kernel(
-        tuple(Operand(storage) for storage in inputs),
-        Operand(output),
-        width,
-        height,
-        depth,
-        texel,
-        dim,
-        extents_in_push_constants=push,
-        **options,  # type: ignore[arg-type]
-    )
-
-
-def network(index: int, dim: Dim, extents: tuple[int, int, int], texel: Format) -> Function:
-    """Every kind of binding, fan-out and fan-in: `a` and `b` are images with several readers, `t` a texel buffer."""
-    push = index % 2 == 1
-
-    def make(inputs: tuple[Storage, ...], output: Storage, **options: object) -> Kernel:
-        return kernel(dim, extents, texel, inputs, output, push=push, **options)
-
-    pack = make(("buffer",), "image", scale=2, bias=1, mirror=True, name="pack")
-    fetch = make(("sampled",), "image", scale=1, bias=3, mirror=True, name="fetch")
-    add = make(("image", "sampled"), "image", scale=1, bias=0, name="add")
-    unpack = make(("image",), "buffer", scale=1, bias=1, mirror=True, name="unpack")
-    texels = make(("buffer",), "texel", scale=3, bias=2, name="texels")
-    mix = make(("uniform_texel", "texel", "sampled", "buffer"), "buffer", scale=1, bias=0, mirror=True, name="mix")
-    return Function(
-        f"f{index}",
-        {"in": tensor_type(pack)},
-        [
-            Step("a", pack, ("in",)),
-            Step("b", fetch, ("a",)),
-            Step("c", add, ("a", "b")),
-            Step("t", texels, ("in",)),
-            Step("x", unpack, ("c",)),
-            Step("y", mix, ("t", "t", "b", "in")),
-        ],
-        ("x", "y"),
-    )
-
-
-def expect(function: Function, value: Array) -> list[Array]:
-    """The network by NumPy."""
-    pack, fetch, add, texels, unpack, mix = function.kernels()
-    a = evaluate(pack, value)
-    b = evaluate(fetch, a)
-    c = evaluate(add, a, b)
-    t = evaluate(texels, value)
-    return [evaluate(unpack, c), evaluate(mix, t, t, b, value)]
 
 
 def assert_close(actual: Array, expected: Array, stores: int) -> None:
@@ -98,7 +25,7 @@ def assert_close(actual: Array, expected: Array, stores: int) -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.fixture(scope="module", params=FORMATS)
+@pytest.fixture(scope="session", params=FORMATS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Function]]:
     """All shapes in one module, which also makes them share pooled memory."""
     functions = [network(index, dim, (w, h, d), request.param) for index, (dim, w, h, d) in enumerate(SHAPES)]
@@ -109,9 +36,7 @@ def test_networks_match_numpy(runner: Runner, program: tuple[Path, list[Function
     module, functions = program
     inputs = [random_tensor(function.kernels()[0], seed) for seed, function in enumerate(functions)]
     type_ = TYPES[functions[0].kernels()[0].format]
-    calls = [
-        Call(function.name, [value], [type_, type_]) for function, value in zip(functions, inputs, strict=True)
-    ]
+    calls = [Call(function.name, [value], [type_, type_]) for function, value in zip(functions, inputs, strict=True)]
     outcome, outputs, report = runner.work(module, calls, repeat=2)
     assert outcome.code == 0, outcome.text
     assert outcome.validation_errors() == []
@@ -173,7 +98,7 @@ def test_offset_addresses_a_part_of_the_binding(runner: Runner, tmp_path: Path) 
     """Two tensors in one binding, told apart by the offset: in the metadata as a number or as a push constant."""
     whole = kernel("2D", (8, 8, 1), "rgba32f", ("buffer",), "buffer", push=False, name="whole")
     inputs = {"in": tensor_type(whole)}
-    # The lower half of an 8 x 8 tensor as an 8 x 4 image; nobody has written it as one, and the message says where it is.
+    # The lower half of an 8 x 8 tensor as an 8 x 4 image; nobody has written it as one.
     lower = Kernel(
         (Operand("sampled", offset="512"),), Operand("buffer"), 8, 4, format="rgba32f", name="lower", mirror=True
     )

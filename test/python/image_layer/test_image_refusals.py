@@ -92,7 +92,8 @@ FETCH = Kernel((Operand("sampled"),), Operand("buffer"), 8, 4, name="fetch")
 def test_unsupported_image_types(app: App, refuses: Refuses, image_type: str, message: str) -> None:
     text = PACK.assembly().replace("OpTypeImage %float 2D 0 0 0 2 Rgba32f", image_type)
     if "Cube" in text:
-        text = text.replace("%point = OpCompositeConstruct %v2uint %id0 %id1", "%point = OpCompositeConstruct %v3uint %id0 %id1 %uint_0")
+        point = "%point = OpCompositeConstruct"
+        text = text.replace(f"{point} %v2uint %id0 %id1", f"{point} %v3uint %id0 %id1 %uint_0")
     with refuses(message):
         app.pipeline(text, bindings=2)
 
@@ -211,9 +212,7 @@ def test_bad_environment(
         App(tmp_path)
 
 
-def test_memory_budget(
-    loaded: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses
-) -> None:
+def test_memory_budget(loaded: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: Refuses) -> None:
     monkeypatch.setenv("SMARTMEM_IMAGE_MAX_BYTES", "100")
     app = App(tmp_path)
     pipeline = app.pipeline(PACK)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import vulkan as vk
@@ -18,6 +16,7 @@ VALUE = random_tensor(PACK)
 BYTES = VALUE.nbytes
 IN, IMAGE, OUT, OTHER = ((offset, BYTES) for offset in (0, 4096, 8192, 12288))
 EXPECTED = evaluate(UNPACK, evaluate(PACK, VALUE))
+
 
 @pytest.fixture(autouse=True)
 def input_in_place(app: App) -> None:

@@ -93,7 +93,8 @@ class App:
             assemble(kernel.assembly(), path)
             bindings = len(kernel.operands)
         assert bindings is not None
-        return Pipeline(self, path.read_bytes(), bindings, vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER if type_ is None else type_)
+        type_ = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER if type_ is None else type_
+        return Pipeline(self, path.read_bytes(), bindings, type_)
 
     def command_buffer(self, *, level: int | None = None) -> Any:
         """A new command buffer, not begun."""
@@ -157,9 +158,7 @@ class Pipeline:
         device = app.device
         self.set_layout = app.own(
             vk.vkDestroyDescriptorSetLayout,
-            vk.vkCreateDescriptorSetLayout(
-                device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=layout_bindings), None
-            ),
+            vk.vkCreateDescriptorSetLayout(device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=layout_bindings), None),
         )
         push = vk.VkPushConstantRange(stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT, offset=0, size=12)
         self.layout = app.own(
@@ -170,12 +169,8 @@ class Pipeline:
                 None,
             ),
         )
-        module = vk.vkCreateShaderModule(
-            device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None
-        )
-        stage = vk.VkPipelineShaderStageCreateInfo(
-            stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main"
-        )
+        module = vk.vkCreateShaderModule(device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None)
+        stage = vk.VkPipelineShaderStageCreateInfo(stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main")
         try:
             self.handle = app.own(
                 vk.vkDestroyPipeline,
