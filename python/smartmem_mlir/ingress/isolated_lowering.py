@@ -17,6 +17,9 @@ from smartmem_mlir.ingress.child_process import child_environment
 from smartmem_mlir.ingress.onnx_model.refusals import Refusals
 from smartmem_mlir.ingress.onnx_model.single_node import distinct_nodes
 
+WORKER: Sequence[str] = (sys.executable, "-m", "smartmem_mlir.ingress.lowering_worker")
+"""The command of the worker; its argument is the directory of the models."""
+
 TIMEOUT_S = 300.0
 """Time without a result after which the importer counts as hung; the largest models that we know take 20 s."""
 
@@ -75,10 +78,9 @@ def lower_all(models: Sequence[onnx.ModelProto], parameters: Sequence[str]) -> l
 
 def _run_worker(directory: Path) -> str:
     """Run the worker until it ends or stops making progress; returns one line on how it ended."""
-    command = [sys.executable, "-m", "smartmem_mlir.ingress.lowering_worker", str(directory)]
     log = directory / "worker.log"
     with log.open("wb") as stream:
-        worker = subprocess.Popen(command, stdout=stream, stderr=stream, env=child_environment())
+        worker = subprocess.Popen([*WORKER, str(directory)], stdout=stream, stderr=stream, env=child_environment())
         finished = -1
         while finished != (finished := _count_results(directory)):
             try:

@@ -142,7 +142,7 @@ def _spec(name: str, type_: Any, path: Path) -> TensorSpec:
 def _externalize(ir: Any, module: Any, resources: dict[str, str], path: Path) -> dict[str, Parameter]:
     """Replace each large constant by a parameter; returns the parameters by key."""
     parameters: dict[str, Parameter] = {}
-    for constant in list(_constants(module.operation)):
+    for constant in list(_constants(module.operation, path)):
         value = constant.attributes["value"]
         loaded = _values(value, resources)
         if loaded is None or not is_weight(type_of(loaded)):
@@ -163,18 +163,18 @@ def _identity(values: Array) -> Array:
     return values
 
 
-def _constants(operation: Any) -> Iterator[Any]:
+def _constants(operation: Any, path: Path) -> Iterator[Any]:
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
                 if inner.operation.name == "smartmem.parameter":
                     raise UnsupportedModelError(
-                        "the module has smartmem.parameter, whose values are not in the file", node=str(inner)
+                        "it has parameters whose values are not in the file", file=path, node=str(inner)
                     )
                 if inner.operation.name == "arith.constant":
                     yield inner.operation
                 else:
-                    yield from _constants(inner.operation)
+                    yield from _constants(inner.operation, path)
 
 
 def _values(value: Any, resources: dict[str, str]) -> Array | None:

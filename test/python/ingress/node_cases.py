@@ -114,7 +114,7 @@ def model_of(case: Case, constants: Sequence[int]) -> onnx.ModelProto:
             opset.version = MIN_OPSET
     names = [i.name for i in case.model.graph.input]
     for position in constants:
-        model.graph.initializer.append(onnx.numpy_helper.from_array(_array(case.inputs[position]), names[position]))
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array_of(case.inputs[position]), names[position]))
     inputs = [i for n, i in enumerate(case.model.graph.input) if n not in constants]
     del model.graph.input[:]
     model.graph.input.extend(inputs)
@@ -133,7 +133,8 @@ def _unchanged(model: onnx.ModelProto, opset: int) -> bool:
         return False
 
 
-def _array(value: Any) -> Any:
+def array_of(value: Any) -> Any:
+    """A case's value as an array."""
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
 
@@ -148,8 +149,8 @@ class Imported:
 
 def import_case(case: Case) -> Imported | Verdict:
     """Import a case, with all inputs as arguments if that can be, else with those that decide shapes constant."""
-    shape_like = [i for i, v in enumerate(case.inputs) if _array(v).dtype.kind in "iub" and _array(v).ndim <= 1]
-    small = [i for i, v in enumerate(case.inputs) if _array(v).ndim <= 1]
+    shape_like = [i for i, v in enumerate(case.inputs) if array_of(v).dtype.kind in "iub" and array_of(v).ndim <= 1]
+    small = [i for i, v in enumerate(case.inputs) if array_of(v).ndim <= 1]
     attempts: list[Sequence[int]] = [(), shape_like, small]
     refusal = ""
     for constants in attempts:
@@ -163,7 +164,7 @@ def import_case(case: Case) -> Imported | Verdict:
                 return Verdict("refused", error.what)
             refusal = error.what
             continue
-        arguments = tuple(_array(v) for i, v in enumerate(case.inputs) if i not in constants)
+        arguments = tuple(array_of(v) for i, v in enumerate(case.inputs) if i not in constants)
         return Imported(case, emit_model(graph, {}, read.opsets[""]), arguments)
     return Verdict("refused", refusal)
 
@@ -218,7 +219,7 @@ def _save(cache: dict[str, Any]) -> None:
 def _key(item: Imported, text: str) -> str:
     digest = hashlib.sha256(text.encode())
     for value in (*item.arguments, *item.case.outputs):
-        digest.update(_array(value).tobytes())
+        digest.update(array_of(value).tobytes())
     return digest.hexdigest()
 
 
@@ -279,18 +280,19 @@ def _execute(binary: Path, batch: Sequence[tuple[Imported, str]]) -> dict[str, V
 
 def compare(item: Imported, results: Sequence[Any]) -> Verdict:
     """Compare with the case's outputs; where they differ, ONNX Runtime decides."""
-    expected = [_array(v) for v in item.case.outputs]
+    expected = [array_of(v) for v in item.case.outputs]
     if len(results) != len(expected):
         return Verdict("wrong", f"{len(results)} results instead of {len(expected)}")
-    difference = _difference(item.case, results, expected)
-    if difference:
+    found = difference(item.case, results, expected)
+    if found:
         reference = _onnxruntime(item.case)
-        if reference is None or _difference(item.case, results, reference):
-            return Verdict("wrong", difference)
+        if reference is None or difference(item.case, results, reference):
+            return Verdict("wrong", found)
     return Verdict("pass")
 
 
-def _difference(case: Case, results: Sequence[Any], expected: Sequence[Any]) -> str:
+def difference(case: Case, results: Sequence[Any], expected: Sequence[Any]) -> str:
+    """How results differ from what is expected, beyond the case's tolerance; "" if they do not."""
     for position, (result, wanted) in enumerate(zip(results, expected, strict=True)):
         if result.dtype != wanted.dtype:
             if result.dtype.itemsize != wanted.dtype.itemsize:
@@ -317,7 +319,7 @@ def _onnxruntime(case: Case) -> list[Any] | None:
     try:
         session = onnxruntime.InferenceSession(case.model.SerializeToString(), providers=["CPUExecutionProvider"])
         names = [i.name for i in case.model.graph.input]
-        return list(session.run(None, dict(zip(names, map(_array, case.inputs), strict=True))))
+        return list(session.run(None, dict(zip(names, map(array_of, case.inputs), strict=True))))
     except Exception:  # ONNX Runtime lacks the operator, type or opset: then it decides nothing
         return None
 

@@ -17,6 +17,11 @@ MAX_SHAPE_OPERAND = 1024
 """Constants with more elements are not shapes, axes or sizes, and inference does not need their values."""
 
 
+_INFER_AS_OF = {"AveragePool": 22, "LpPool": 22, "MaxPool": 22}
+"""Opsets before 22 give a pool with `ceil_mode` a last window that starts beyond the input, where it has no elements;
+neither ONNX Runtime nor the exporters' frameworks ever had it."""
+
+
 def schema_of(node: onnx.NodeProto, opset: int) -> onnx.defs.OpSchema | None:
     """The node's operator in the default domain as of an opset, or None if there is none."""
     try:
@@ -49,7 +54,7 @@ def infer(graph: Specializer, node: onnx.NodeProto) -> dict[str, TensorType]:
     """
     from smartmem_mlir.ingress.onnx_model.rewrites import Refuse
 
-    opset = graph.opsets[""]
+    opset = max(graph.opsets[""], _INFER_AS_OF.get(node.op_type, 0))
     schema = schema_of(node, opset)
     assert schema is not None, "unknown operators are refused before their types are inferred"
     operands = [name for name in node.input if name]

@@ -199,6 +199,8 @@ class Specializer:
         if replacement is not None:
             self._replace(node, replacement, types)
         else:
+            node.ClearField("doc_string")
+            del node.metadata_props[:]  # exporters put whole stack traces here
             self.graph.nodes.append(node)
 
     def _fold(self, node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:
