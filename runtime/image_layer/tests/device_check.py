@@ -5,8 +5,9 @@
     device_check.py run DIRECTORY        there: needs iree.runtime, NumPy and a Vulkan loader and driver
 
 `run` goes through chains of image tensors in every format and kind of binding against NumPy, 300 invocations with
-memory reuse, two threads, the canary with and without the layer, and programs that must fail. It prints a line for each
-and a summary, and exits with 1 if any failed; then, without judging, it prints what chains of 100 small dispatches take.
+memory reuse, two threads, the canary with and without the layer, and programs that must fail. It prints a line for
+each and a summary, and exits with 1 if any failed. Then, without judging, it prints how long chains of 100 small
+dispatches take.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ HELPERS = ROOT / "test" / "python" / "image_layer"
 SOURCE = ROOT / "runtime" / "image_layer"
 sys.path.insert(0, str(HELPERS))
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 LAYER = "VK_LAYER_SMARTMEM_image_memory"
 CHAIN_LENGTH = 100
@@ -226,17 +228,17 @@ def run(directory: Path) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         checks = Checks(directory, Path(scratch))
         checks.check("canary without the layer", checks.absent)
-        checks.check("canary with the layer", lambda: checks.right("version"))
-        checks.check("canary through an image", lambda: checks.right("mirror"))
+        checks.check("canary with the layer", partial(checks.right, "version"))
+        checks.check("canary through an image", partial(checks.right, "mirror"))
         for texel in ("rgba32f", "rgba16f", "rgba32ui"):
-            checks.check(f"chains, {texel}", lambda texel=texel: checks.right(texel, repeat=2))
-        checks.check("memory reuse, 300 invocations", lambda: checks.right("reuse", repeat=300))
-        checks.check("memory reuse, two threads", lambda: checks.right("reuse", repeat=50, threads=2))
+            checks.check(f"chains, {texel}", partial(checks.right, texel, repeat=2))
+        checks.check("memory reuse, 300 invocations", partial(checks.right, "reuse", repeat=300))
+        checks.check("memory reuse, two threads", partial(checks.right, "reuse", repeat=50, threads=2))
         for kind in CHAINS:
-            checks.check(f"chain of {CHAIN_LENGTH}, {kind}", lambda kind=kind: checks.right(f"chain_{kind}"))
+            checks.check(f"chain of {CHAIN_LENGTH}, {kind}", partial(checks.right, f"chain_{kind}"))
         for call in checks.plans["mistakes"][1:]:
             name = call["function"]
-            checks.check(f"must fail: {name}", lambda name=name: checks.fails(name))
+            checks.check(f"must fail: {name}", partial(checks.fails, name))
         checks.times()
     verdict = "FAIL" if checks.failures else "PASS"
     passed = checks.count - len(checks.failures)

@@ -6,12 +6,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from image_kernels import Kernel
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 ELEMENT_TYPES = {"rgba32f": "f32", "rgba16f": "f16", "rgba32ui": "i32"}
 DTYPES = {"rgba32f": np.float32, "rgba16f": np.float16, "rgba32ui": np.uint32}
