@@ -45,7 +45,7 @@ class CompileOptions:
         dims: Sizes of symbolic dimensions.
         dtype: Floating-point type to compute in; None keeps the model's.
         baseline: Plain IREE on the same import, the yardstick.
-        pipeline: Name or path of the pass pipeline; ignored for a baseline.
+        pipeline: Name or path of the pass pipeline, the target's own if None; ignored for a baseline.
         opt_level: Overrides the target's optimisation level.
         repair: Take superfluous threads out of the Vulkan kernels that IREE makes; see `iree.shaders.repair`.
             Without it the module is IREE's to the byte.
@@ -57,15 +57,15 @@ class CompileOptions:
     dims: Mapping[str, int] = field(default_factory=dict)
     dtype: Literal["f32", "f16"] | None = None
     baseline: bool = False
-    pipeline: str = "default"
+    pipeline: str | None = None
     opt_level: Literal["O0", "O1", "O2", "O3"] | None = None
     repair: bool = True
     timeout_s: float = DEFAULT_TIMEOUT_S
     progress: Progress = lambda stage: None
 
-    def load_pipeline(self) -> Pipeline:
+    def load_pipeline(self, target: TargetDescription) -> Pipeline:
         """The passes that these options ask for."""
-        return load_pipeline("baseline" if self.baseline else self.pipeline)
+        return load_pipeline("baseline" if self.baseline else self.pipeline or target.pipeline)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,8 @@ def compile(
         SmartMemError: The model, an option, the device or the disk; see `errors`.
     """
     options = _options(options, overrides)
-    target, pipeline = load_target(options.target), options.load_pipeline()
+    target = load_target(options.target)
+    pipeline = options.load_pipeline(target)
     folder = Path(output) if output is not None else default_output(model, target, options.baseline)
     directory.check_replaceable(folder, force)
     clock = _Clock(options.progress)
@@ -276,7 +277,8 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
         overrides: Fields of :class:`CompileOptions`.
     """
     options = _options(options, overrides)
-    target, pipeline = load_target(options.target), options.load_pipeline()
+    target = load_target(options.target)
+    pipeline = options.load_pipeline(target)
     imported = import_model(model, options, options.progress)
     if stage == "import":
         return imported.module

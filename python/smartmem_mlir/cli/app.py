@@ -8,8 +8,10 @@ import traceback
 
 import typer
 
-from smartmem_mlir.cli import compile_command, doctor, inspect_command, run_command, verify_command
+from smartmem_mlir.bench.command import bench_models
+from smartmem_mlir.cli import compile_command, demo_command, doctor, inspect_command, run_command, verify_command
 from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.zoo.command import app as zoo_app
 
 EXIT_BUG = 70
 """Exit code of an error that is ours (EX_SOFTWARE of sysexits.h)."""
@@ -27,6 +29,9 @@ app.command("run")(run_command.run_model)
 app.command("verify")(verify_command.verify_model)
 app.command("inspect")(inspect_command.inspect_model)
 app.command("doctor")(doctor.doctor)
+app.command("demo")(demo_command.run_demo)
+app.command("bench")(bench_models)
+app.add_typer(zoo_app, name="zoo")
 
 
 @app.callback()

@@ -60,7 +60,10 @@ def compile_model(
         EmitStage | None,
         typer.Option(help="Print the module at this stage (to -o, if given) and stop.", show_default=False),
     ] = None,
-    pipeline: Annotated[str, typer.Option(help="A pass pipeline's name or its YAML file.")] = "default",
+    pipeline: Annotated[
+        str | None,
+        typer.Option(help="A pass pipeline's name or its YAML file; the target's own by default.", show_default=False),
+    ] = None,
     opt_level: Annotated[
         OptLevel | None,
         typer.Option(help="IREE's optimisation level; the target's own by default.", show_default=False),

@@ -105,6 +105,7 @@ class TargetDescription(Document):
         summary: One sentence for `smartmem doctor` and error messages.
         backend: IREE's executable format.
         opt_level: IREE's global optimisation level.
+        pipeline: Name of the pass pipeline that suits it.
         iree_flags: Further flags of iree-compile, each starting with `--iree-`.
         cpu: For backend "llvm-cpu".
         vulkan: For backend "vulkan-spirv".
@@ -114,6 +115,7 @@ class TargetDescription(Document):
     summary: Text
     backend: Literal["llvm-cpu", "vulkan-spirv"]
     opt_level: Literal["O0", "O1", "O2", "O3"]
+    pipeline: Name = "default"
     iree_flags: Annotated[tuple[Flag, ...], BeforeValidator(_as_tuple)] = ()
     cpu: CpuTarget | None = None
     vulkan: VulkanTarget | None = None

@@ -6,7 +6,7 @@ until the map is a permutation, and building the operation over the refined spac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -15,13 +15,13 @@ from mlir import ir
 from smartmem_mlir.index_maps import movement
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.errors import NotInvertibleError
-from smartmem_mlir.index_maps.expr import Expr, dim
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.map import IndexMap
 from smartmem_mlir.index_maps.refine import Digit, Refinement, StridedAccess, factor, refine
 from smartmem_mlir.index_maps.simplify import Simplifier, simplify_exprs
 from smartmem_mlir.index_maps.view import View
-from smartmem_mlir.transforms.structured import Access, StructuredOp, build_generic, splat_init
+from smartmem_mlir.transforms.structured import Access, StructuredOp, build_generic, is_projection, splat_init
 from smartmem_mlir.transforms.view_ops import shape_of, write_view
 
 
@@ -165,6 +165,34 @@ def structured_read(source: ir.Value, access: StridedAccess) -> ir.Value:
         exprs.append(movement.linearize(index, [digit.extent for digit in axis]))
     view = View.mapped(shape, shape_of(source), exprs)
     return write_view(view, [source], source.type.element_type)
+
+
+def projected_read(
+    value: ir.Value,
+    wanted: Access,
+    extents: Sequence[int],
+    view_of: Callable[[View, ir.Value], ir.Value] | None = None,
+) -> tuple[ir.Value, Access]:
+    """A tensor and a projection that together read `value` at `wanted`: `value` itself, or a view of it.
+
+    Args:
+        value: What to read; scalars are read as they are.
+        wanted: Its coordinates over an iteration space.
+        extents: The iteration space.
+        view_of: Creates the view; by default as an operation at the insertion point.
+    """
+    if not isinstance(value.type, ir.RankedTensorType):
+        return value, wanted
+    shape = shape_of(value)
+    if is_projection(wanted) and all(
+        expr == ZERO or extents[min(expr.dims)] == size for expr, size in zip(wanted, shape, strict=True)
+    ):
+        return value, wanted
+    used = sorted(set().union(*(expr.dims for expr in wanted)))
+    renumber = [dim(used.index(d)) if d in used else ZERO for d in range(len(extents))]
+    view = View.mapped([extents[d] for d in used], shape, [expr.substitute(renumber) for expr in wanted])
+    read = view_of(view, value) if view_of else write_view(view, [value], value.type.element_type)
+    return read, tuple(dim(d) for d in used)
 
 
 def fold_into_output(op: StructuredOp, view: View) -> tuple[FoldedAccesses, tuple[int, ...]] | None:

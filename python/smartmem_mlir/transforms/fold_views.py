@@ -23,7 +23,6 @@ from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_o
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
     StructuredOp,
-    feeds_contraction,
     is_projection,
     is_structured,
     read_structured,
@@ -57,7 +56,7 @@ def _fold_into_producer(op: ir.Operation) -> bool:
         return False
     producer = defining_op(op.operands[0])
     structured = None if producer is None else read_structured(producer)
-    if structured is None or not structured.is_contraction or not feeds_contraction(op.results[0]):
+    if structured is None or not structured.is_contraction:
         return False
     view = read_view(op)
     if is_reshape(view):

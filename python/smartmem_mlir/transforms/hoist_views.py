@@ -17,22 +17,23 @@ from typing import ClassVar, TypeAlias
 from mlir import ir
 
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, dim
+from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import View
-from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read, reads_index
+from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read, projected_read, reads_index
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
     Access,
     StructuredOp,
     build_generic,
+    coordinates_of_dims,
     feeds_contraction,
     is_projection,
     read_structured,
     splat_init,
 )
-from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, value_key, write_view
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, value_key, write_view
 
 Cluster: TypeAlias = dict[ir.Operation, StructuredOp | None]
 """Operations that may move, read as structured operations; None for a view, which is composed into what moves."""
@@ -159,15 +160,7 @@ class _Hoist:
         if not isinstance(value.type, ir.RankedTensorType):
             return value, wanted
         value, wanted = _through_views(value, wanted, extents)
-        shape = shape_of(value)
-        if is_projection(wanted) and all(
-            expr == ZERO or extents[next(iter(expr.dims))] == size for expr, size in zip(wanted, shape, strict=True)
-        ):
-            return value, wanted
-        used = sorted(set().union(*(expr.dims for expr in wanted)))
-        renumber = [dim(used.index(d)) if d in used else ZERO for d in range(len(extents))]
-        view = View.mapped([extents[d] for d in used], shape, [expr.substitute(renumber) for expr in wanted])
-        return self.view_of(view, value), tuple(dim(d) for d in used)
+        return projected_read(value, wanted, extents, self.view_of)
 
 
 def _through_views(value: ir.Value, wanted: Access, extents: Sequence[int]) -> tuple[ir.Value, Access]:
@@ -183,24 +176,12 @@ def _through_views(value: ir.Value, wanted: Access, extents: Sequence[int]) -> t
 
 def _old_dims(op: StructuredOp, coordinates: Sequence[Expr], rank: int) -> list[Expr]:
     """Each dimension of the operation over the new space: the view's dimensions, then the reduced ones."""
-    old: list[Expr] = []
-    reduced = 0
-    for index, is_reduced in enumerate(op.reductions):
-        if is_reduced:
-            old.append(dim(rank + reduced))
-            reduced += 1
-            continue
-        position = _coordinate_of(op.output_accesses[0], index)
-        old.append(ZERO if position is None else coordinates[position])
-    return old
-
-
-def _coordinate_of(access: Access, index: int) -> int | None:
-    for position, expr in enumerate(access):
-        atom = expr.single_atom
-        if isinstance(atom, Dim) and atom.index == index:
-            return position
-    return None
+    placed = coordinates_of_dims(op.output_accesses[0], len(op.extents))
+    reduced = iter(range(rank, rank + sum(op.reductions)))
+    return [
+        dim(next(reduced)) if is_reduced else expr.substitute(coordinates)
+        for expr, is_reduced in zip(placed, op.reductions, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ it is a quasi-affine expression.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from mlir import ir
 
@@ -17,7 +18,8 @@ from smartmem_mlir.transforms.structured import read_map
 from smartmem_mlir.transforms.view_ops import defining_op
 
 _CASTS = frozenset({"arith.index_cast", "arith.extsi", "arith.trunci", "arith.extui", "arith.index_castui"})
-_COMPARE: Mapping[int, Callable[[tuple[int, int]], bool | None]] = {
+Truth: TypeAlias = Callable[[tuple[int, int]], bool | None]
+_COMPARE: Mapping[int, Truth] = {
     # Predicate of arith.cmpi -> truth of `difference <pred> 0`, None when the interval does not tell.
     0: lambda r: True if r == (0, 0) else (False if r[0] > 0 or r[1] < 0 else None),
     1: lambda r: False if r == (0, 0) else (True if r[0] > 0 or r[1] < 0 else None),
@@ -62,7 +64,8 @@ class IndexEvaluator:
         if op.name == "affine.apply":
             return read_map(op.attributes["map"].value)[0].substitute(known)
         if op.name == "arith.cmpi":
-            truth = _COMPARE.get(op.attributes["predicate"].value, lambda r: None)(self._ranges.of(known[0] - known[1]))
+            decide = _COMPARE.get(op.attributes["predicate"].value)
+            truth = None if decide is None else decide(self._ranges.of(known[0] - known[1]))
             return None if truth is None else (ONE if truth else ZERO)
         return self._binary(op.name, known)
 

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mlir import ir
-from mlir.dialects import affine, arith, linalg, tensor
+from mlir.dialects import linalg, tensor
 
 from smartmem_mlir.index_maps import movement
-from smartmem_mlir.index_maps.box import Box, Ranges
-from smartmem_mlir.index_maps.expr import Expr, dim, dims
+from smartmem_mlir.index_maps.expr import dim, dims
 from smartmem_mlir.index_maps.refine import Digit, StridedAccess, factor, refine
 from smartmem_mlir.index_maps.simplify import Simplifier
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
 from smartmem_mlir.transforms.ir_walk import block_operations, users
 from smartmem_mlir.transforms.pass_base import Pass
-from smartmem_mlir.transforms.structured import read_structured, tensor_type, write_map
+from smartmem_mlir.transforms.structured import build_generic_with, read_structured, tensor_type
+from smartmem_mlir.transforms.view_code import element_indices, fill_constant, read_element
 from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of
 
 
@@ -40,28 +40,28 @@ def materialize_views(root: ir.Operation) -> int:
             continue
         with ir.InsertionPoint(op), op.location:
             element_type = op.results[0].type.element_type
-            value = materialize(read_view(op), list(op.operands), element_type, _is_absorbed(op.results[0]))
+            value = materialize(read_view(op), list(op.operands), element_type, _is_fused(op.results[0]))
         op.results[0].replace_all_uses_with(value)
         op.erase()
         count += 1
     return count
 
 
-def _is_absorbed(value: ir.Value) -> bool:
-    """Whether every user computes element by element or row by row: an index computed there costs once a row."""
+def _is_fused(value: ir.Value) -> bool:
+    """Whether every user computes element by element or row by row: code generators fuse an index computation there."""
     readers = [read_structured(user) for user in users(value)]
     return all(reader is not None and not reader.is_contraction for reader in readers)
 
 
-def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, absorbed: bool) -> ir.Value:
+def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, fused: bool = False) -> ir.Value:
     """Creates, at the insertion point, operations that compute the view of `sources`.
 
     Args:
         view: What to compute.
         sources: One tensor per operand of the view.
         element_type: Element type of the result.
-        absorbed: Whether the users will compute the indices themselves. A permutation spelled as such would be moved
-            about by the code generator's own rules and split what should be one kernel.
+        fused: Whether to compute indices where a permutation would do. A permutation spelled as such is moved about by
+            the code generator's own rules and splits what would be one kernel with its users.
     """
     single = view.single_map
     if single is not None:
@@ -71,7 +71,7 @@ def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, 
             return _reshaped(_expand_and_slice(sources[0], access), view.shape)
         if is_reshape(view):
             return _reshaped(sources[0], view.shape)
-        permuted = None if absorbed and _has_plain_innermost(view) else _permuted(view, sources[0])
+        permuted = None if fused and _has_plain_innermost(view) else _permuted(view, sources[0])
         if permuted is not None:
             return permuted
     padded = _padded(view, sources)
@@ -151,21 +151,11 @@ def _permuted(view: View, source: ir.Value) -> ir.Value | None:
     read = _expand_and_slice(source, access)
     extents = refinement.extents
     empty = tensor.empty(list(extents), source.type.element_type)
-    generic = linalg.GenericOp(
-        [empty.type],
-        [read],
-        [empty],
-        [write_map([dim(d) for d in access.dims], len(extents)), write_map(dims(len(extents)), len(extents))],
-        _parallel(len(extents)),
+    accesses = [tuple(dim(d) for d in access.dims), dims(len(extents))]
+    copy = build_generic_with(
+        [read], [empty], accesses, [False] * len(extents), lambda elements: linalg.YieldOp([elements[0]])
     )
-    block = ir.Block.create_at_start(generic.regions[0], [source.type.element_type] * 2, [generic.location] * 2)
-    with ir.InsertionPoint(block):
-        linalg.YieldOp([block.arguments[0]])
-    return _reshaped(generic.results[0], view.shape)
-
-
-def _parallel(rank: int) -> ir.Attribute:
-    return ir.Attribute.parse("[" + ", ".join(["#linalg.iterator_type<parallel>"] * rank) + "]")
+    return _reshaped(copy.results[0], view.shape)
 
 
 def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
@@ -182,7 +172,7 @@ def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
     element = source.type.element_type
     (fill,) = fills
     assert isinstance(fill, Fill)
-    value = _constant(fill, element)
+    value = fill_constant(fill, element)
     pad = tensor.PadOp(tensor_type(view.shape, source.type), source, [], [], low, high)
     index = ir.IndexType.get()
     block = ir.Block.create_at_start(pad.regions[0], [index] * len(low), [pad.location] * len(low))
@@ -203,93 +193,28 @@ def _is_whole(piece: Piece, shape: Sequence[int]) -> bool:
 def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value | None:
     """`tensor.concat` for whole sources, one after another along one axis."""
     pieces = view.pieces
-    if len(pieces) < 2 or any(isinstance(piece.source, Fill) for piece in pieces):
+    if len(pieces) < 2:
         return None
     axes = [axis for axis in range(len(view.shape)) if pieces[0].box.hi[axis] != view.shape[axis]]
     if len(axes) != 1:
         return None
     parts = []
     for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]]):
-        source = sources[int(piece.source)]
-        if not _is_whole(piece, shape_of(source)):
+        if isinstance(piece.source, Fill) or not _is_whole(piece, shape_of(sources[piece.source])):
             return None
-        parts.append(source)
+        parts.append(sources[piece.source])
     return tensor.ConcatOp(ir.RankedTensorType.get(list(view.shape), element_type), axes[0], parts).result
 
 
 def _gathered(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value:
-    """Computes the source index of each element; a piece that does not apply is read at index 0 and not selected."""
-    rank = len(view.shape)
+    """Computes the source index of each element."""
+    identity = dims(len(view.shape))
     empty = tensor.empty(list(view.shape), element_type)
-    generic = linalg.GenericOp([empty.type], [], [empty], [write_map(dims(rank), rank)], _parallel(rank))
-    block = ir.Block.create_at_start(generic.regions[0], [element_type], [generic.location])
-    with ir.InsertionPoint(block):
-        indices = [linalg.IndexOp(axis).result for axis in range(rank)]
-        result: ir.Value | None = None
-        for piece in reversed(view.pieces):
-            inside = None if result is None else _inside(piece.box, view.shape, indices)
-            value = _piece_value(piece, view, sources, indices, inside, element_type)
-            result = value if result is None or inside is None else arith.select(inside, value, result)
-        linalg.YieldOp([result])
-    return generic.results[0]
 
+    def body(_: Sequence[ir.Value]) -> None:
+        linalg.YieldOp([read_element(view, sources, element_indices(identity), element_type)])
 
-def _inside(box: Box, shape: Sequence[int], indices: Sequence[ir.Value]) -> ir.Value | None:
-    """Whether the indices lie in the box, None when they always do."""
-    condition: ir.Value | None = None
-    for axis, extent in enumerate(shape):
-        bounds = ((arith.CmpIPredicate.uge, box.lo[axis], 0), (arith.CmpIPredicate.ult, box.hi[axis], extent))
-        for predicate, bound, trivial in bounds:
-            if bound == trivial:
-                continue
-            limit = arith.constant(ir.IndexType.get(), bound)
-            holds = arith.cmpi(predicate, indices[axis], limit)
-            condition = holds if condition is None else arith.andi(condition, holds)
-    return condition
-
-
-def _piece_value(
-    piece: Piece,
-    view: View,
-    sources: Sequence[ir.Value],
-    indices: Sequence[ir.Value],
-    inside: ir.Value | None,
-    element_type: ir.Type,
-) -> ir.Value:
-    if isinstance(piece.source, Fill):
-        return _constant(piece.source, element_type)
-    source = sources[piece.source]
-    ranges = Ranges(view.box)
-    coordinates = []
-    for expr, extent in zip(piece.exprs, shape_of(source), strict=True):
-        index = _index(expr, indices)
-        lo, hi = ranges.of(expr)
-        if lo < 0 or hi >= extent:
-            # Only the last piece has no condition, and only when the boxes before it take what it does not cover.
-            zero = arith.constant(ir.IndexType.get(), 0)
-            limit = arith.constant(ir.IndexType.get(), extent - 1)
-            index = (
-                arith.minsi(arith.maxsi(index, zero), limit) if inside is None else arith.select(inside, index, zero)
-            )
-        coordinates.append(index)
-    return tensor.extract(source, coordinates)
-
-
-def _index(expr: Expr, indices: Sequence[ir.Value]) -> ir.Value:
-    atom = expr.single_atom
-    if atom is not None and expr.dims and expr is dim(min(expr.dims)):
-        return indices[min(expr.dims)]
-    if expr.is_constant:
-        return arith.constant(ir.IndexType.get(), expr.const)
-    used = sorted(expr.dims)
-    renumbered = expr.substitute([dim(used.index(d)) if d in used else Expr(0) for d in range(max(used) + 1)])
-    return affine.apply(write_map([renumbered], len(used)), [indices[d] for d in used])
-
-
-def _constant(fill: Fill, element_type: ir.Type) -> ir.Value:
-    if isinstance(element_type, ir.IntegerType):
-        return arith.constant(element_type, int(fill.value))
-    return arith.constant(element_type, float(fill.value))
+    return build_generic_with([], [empty], [identity], [False] * len(identity), body).results[0]
 
 
 @dataclass(frozen=True)

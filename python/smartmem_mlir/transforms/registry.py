@@ -24,8 +24,10 @@ from smartmem_mlir.transforms.pass_base import (
 )
 
 PASSES: tuple[str, ...] = (
+    "absorb_views.AbsorbViews",
     "compose_views.ComposeViews",
     "convert_to_iree.ConvertToIree",
+    "drop_unit_dims.DropUnitDims",
     "externalize_constants.ExternalizeConstants",
     "fold_layouts.FoldLayouts",
     "fold_views.FoldViews",
@@ -33,6 +35,7 @@ PASSES: tuple[str, ...] = (
     "materialize_views.MaterializeViews",
     "print_cost.PrintCost",
     "raise_views.RaiseViews",
+    "recompute_elementwise.RecomputeElementwise",
     "sink_scales.SinkScales",
 )
 """`module.Class` below `smartmem_mlir.transforms`, in alphabetical order."""

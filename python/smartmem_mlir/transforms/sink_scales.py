@@ -1,8 +1,10 @@
 """sink-scales: a contraction of scaled inputs becomes a scaled contraction.
 
-Attention scales its queries before the product, which puts an elementwise operation, and with it a kernel, between the
-projection and the product that could otherwise read the projection directly. The sum of `s*a*b` is `s` times the sum of
-`a*b`, up to rounding; afterwards the scale sits where the product's other epilogues are.
+The sum of `s*a*b` is `s` times the sum of `a*b`, up to rounding, whenever `s` does not vary along what is summed.
+Attention has two such scales. Queries are multiplied by a constant before their product with the keys, which puts an
+operation, and with it a kernel, between the projection and the product that could read the projection directly. And
+a softmax divides each row by its sum before the product with the values: dividing afterwards touches fewer elements,
+and no tile of exponentials has to be kept until the sum is known.
 """
 
 from __future__ import annotations
@@ -12,20 +14,27 @@ from typing import ClassVar
 
 from mlir import ir
 
+from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import dims
+from smartmem_mlir.index_maps.simplify import simplify_exprs
+from smartmem_mlir.transforms.access_folding import projected_read
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
+    Access,
     StructuredOp,
     build_generic,
+    coordinates_of_dims,
     read_structured,
     splat_init,
 )
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, write_view
 
+_SCALES = (["arith.mulf", "linalg.yield"], ["arith.divf", "linalg.yield"])
+
 
 def sink_scales(root: ir.Operation) -> int:
-    """Moves multiplications by a constant from the inputs of contractions to their results.
+    """Moves scales of contraction inputs that are the same along the contraction's sums to the results.
 
     Returns:
         How many were moved.
@@ -38,12 +47,11 @@ def sink_scales(root: ir.Operation) -> int:
         # A zero start value scales with the sum; any other would have to be divided first.
         if not _starts_at_zero(contraction.outputs[0]):
             continue
-        for number, value in enumerate(contraction.inputs):
-            scale = _scaled(value)
-            if scale is None:
-                continue
-            contraction = _unscale(contraction, number, scale)
-            moved += 1
+        for number in range(len(contraction.inputs)):
+            found = _find_scale(contraction, number)
+            if found is not None:
+                contraction = _unscale(contraction, number, *found)
+                moved += 1
     erase_dead(root)
     return moved
 
@@ -59,46 +67,63 @@ def _starts_at_zero(value: ir.Value) -> bool:
     return isinstance(attr, ir.FloatAttr) and attr.value == 0.0
 
 
-def _scaled(value: ir.Value) -> StructuredOp | None:
-    """The operation that scales by a constant, if `value` is its result, perhaps through views, and has no other use."""
-    if not has_one_use(value):
-        return None
-    op = defining_op(value)
-    if op is None:
-        return None
-    if is_view(op) and len(op.operands) == 1 and read_view(op).single_map is not None:
-        return _scaled(op.operands[0])
+def _find_scale(contraction: StructuredOp, number: int) -> tuple[StructuredOp, Access] | None:
+    """The scale of an input, perhaps behind views, and how its second operand is read over the contraction's space."""
+    value = contraction.inputs[number]
+    access = contraction.input_accesses[number]
+    while True:
+        op = defining_op(value)
+        if op is None or not has_one_use(value):
+            return None
+        if not is_view(op):
+            break
+        single = read_view(op).single_map
+        if single is None:
+            return None
+        access = tuple(expr.substitute(access) for expr in single.exprs)
+        value = op.operands[0]
     scale = read_structured(op)
-    if scale is None or not scale.is_elementwise or len(scale.outputs) != 1 or len(scale.inputs) != 2:
+    if scale is None or not _is_scale(scale):
         return None
-    kinds = [inner.operation.name for inner in scale.body.operations]
-    if kinds != ["arith.mulf", "linalg.yield"]:
-        return None
-    identity = dims(len(scale.extents))
-    constant = defining_op(scale.inputs[1])
-    is_constant = constant is not None and constant.name == "arith.constant" and scale.input_accesses[1] == ()
-    if not is_constant or scale.input_accesses[0] != identity or scale.output_accesses[0] != identity:
-        return None
-    return scale
+    read = simplify_exprs([expr.substitute(access) for expr in scale.input_accesses[1]], Box.of(contraction.extents))
+    summed = {d for d, reduced in enumerate(contraction.reductions) if reduced}
+    return None if any(expr.dims & summed for expr in read) else (scale, read)
 
 
-def _unscale(contraction: StructuredOp, number: int, scale: StructuredOp) -> StructuredOp:
+def _is_scale(op: StructuredOp) -> bool:
+    """Whether the operation multiplies or divides its first input, element by element, by its second."""
+    if not op.is_elementwise or len(op.outputs) != 1 or len(op.inputs) != 2:
+        return False
+    inner = [each.operation for each in op.body.operations]
+    identity = dims(len(op.extents))
+    return (
+        [each.name for each in inner] in _SCALES
+        and list(inner[0].operands) == list(op.body.arguments)[:2]
+        and op.input_accesses[0] == identity
+        and op.output_accesses[0] == identity
+    )
+
+
+def _unscale(contraction: StructuredOp, number: int, scale: StructuredOp, read: Access) -> StructuredOp:
     """The contraction of the unscaled input, its result scaled instead."""
     op = contraction.op
     with ir.InsertionPoint(op), op.location:
         inputs = list(contraction.inputs)
-        inputs[number] = _through_views(inputs[number], scale)
+        inputs[number] = _without_scale(inputs[number], scale)
         product = build_generic(
             inputs, contraction.outputs, contraction.accesses, contraction.reductions, contraction.body
         )
         shape = shape_of(product.results[0])
         output = splat_init(contraction.outputs[0], shape)
         assert output is not None, "the start value was checked to be a fill"
+        placed = coordinates_of_dims(contraction.output_accesses[0], len(contraction.extents))
+        wanted = simplify_exprs([expr.substitute(placed) for expr in read], Box.of(shape))
+        factor, factor_access = projected_read(scale.inputs[1], wanted, shape)
         identity = dims(len(shape))
         scaled = build_generic(
-            [product.results[0], scale.inputs[1]],
+            [product.results[0], factor],
             [output],
-            [identity, (), identity],
+            [identity, factor_access, identity],
             [False] * len(shape),
             scale.body,
         )
@@ -107,22 +132,22 @@ def _unscale(contraction: StructuredOp, number: int, scale: StructuredOp) -> Str
     return replace(contraction, op=product.operation, inputs=tuple(inputs), body=product.regions[0].blocks[0])
 
 
-def _through_views(value: ir.Value, scale: StructuredOp) -> ir.Value:
+def _without_scale(value: ir.Value, scale: StructuredOp) -> ir.Value:
     """`value` computed from the scale's input instead of its result."""
     op = defining_op(value)
     assert op is not None
     if op == scale.op:
         return scale.inputs[0]
-    source = _through_views(op.operands[0], scale)
+    source = _without_scale(op.operands[0], scale)
     return write_view(read_view(op), [source], source.type.element_type)
 
 
 @dataclass(frozen=True)
 class SinkScales(Pass):
-    """Move multiplications by a constant behind the contraction that they feed.
+    """Move scales that a contraction's sums do not see behind the contraction.
 
-    Attention scales its queries; behind the product the scale joins the product's epilogue and the operation between
-    the projection and the product is gone. Changes rounding, not more than reordering a sum does.
+    Attention scales its queries and divides its weights by their row sums; behind the products both join the products'
+    epilogues. Changes rounding, not more than reordering a sum does.
     """
 
     argument: ClassVar[str] = "smartmem-sink-scales"

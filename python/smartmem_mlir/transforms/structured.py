@@ -6,7 +6,7 @@ transform changes maps and operands without knowing how the operation was spelle
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
@@ -59,15 +59,40 @@ class StructuredOp:
 
     @property
     def is_contraction(self) -> bool:
-        """Whether products of two inputs are summed over at least one dimension: data is reused, layout matters."""
-        if self.is_elementwise or len(self.inputs) < 2:
+        """Whether products of elements of two inputs are summed: data is reused over time, so that layout matters."""
+        if self.is_elementwise or len(self.outputs) != 1:
             return False
-        kinds = [op.operation.name for op in self.body.operations]
-        multiplies = {"arith.mulf", "arith.muli"} & set(kinds)
-        adds = {"arith.addf", "arith.addi"} & set(kinds)
-        # Each input must vary along a dimension that the other lacks, or it is a reduction of an elementwise product.
-        first, second = (set().union(*(e.dims for e in access)) for access in self.input_accesses[:2])
-        return bool(multiplies and adds and (first - second or second - first))
+        yielded = list(self.body.operations)[-1].operands[0]
+        total = _operands_of(yielded, "arith.addf", "arith.addi")
+        for term in total:
+            factors = {_argument_number(factor) for factor in _operands_of(term, "arith.mulf", "arith.muli")}
+            if (
+                len(factors) == 2
+                and None not in factors
+                and max(f for f in factors if f is not None) < len(self.inputs)
+            ):
+                return True
+        return False
+
+
+_CASTS = frozenset({"arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci"})
+
+
+def _operands_of(value: ir.Value, *kinds: str) -> list[ir.Value]:
+    """Operands of the operation of one of these kinds that computes `value`; none if another one does."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name not in kinds:
+        return []
+    return list(owner.operation.operands)
+
+
+def _argument_number(value: ir.Value) -> int | None:
+    """Number of the block argument that `value` is, perhaps converted to another width."""
+    while not isinstance(value.owner, ir.Block):
+        if value.owner.operation.name not in _CASTS:
+            return None
+        value = value.owner.operation.operands[0]
+    return int(ir.BlockArgument(value).arg_number)
 
 
 def is_structured(op: ir.Operation) -> bool:
@@ -188,9 +213,25 @@ def build_generic(
     reductions: Sequence[bool],
     body: ir.Block,
 ) -> linalg.GenericOp:
-    """Creates a `linalg.generic` with a copy of `body` at the current insertion point.
+    """Creates a `linalg.generic` with a copy of `body` at the current insertion point."""
+    return build_generic_with(inputs, outputs, accesses, reductions, lambda arguments: copy_body(body, arguments))
 
-    `linalg.index` operations are copied as they are: renumber them (`copy_body`'s result) when the space changes.
+
+def build_generic_with(
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    accesses: Sequence[Access],
+    reductions: Sequence[bool],
+    body: Callable[[Sequence[ir.Value]], object],
+) -> linalg.GenericOp:
+    """Creates a `linalg.generic` at the current insertion point.
+
+    Args:
+        inputs: Tensors or scalars.
+        outputs: Tensors; their types are the results'.
+        accesses: One per input, then one per output.
+        reductions: For each dimension, whether it is reduced.
+        body: Builds the scalar computation, its `linalg.yield` included, from the elements.
     """
     rank = len(reductions)
     kinds = ", ".join(f"#linalg.iterator_type<{'reduction' if r else 'parallel'}>" for r in reductions)
@@ -201,27 +242,43 @@ def build_generic(
         [write_map(access, rank) for access in accesses],
         ir.Attribute.parse(f"[{kinds}]"),
     )
-    elements = [_element_type(value.type) for value in (*inputs, *outputs)]
+    elements = [element_type(value.type) for value in (*inputs, *outputs)]
     block = ir.Block.create_at_start(generic.regions[0], elements, [generic.location] * len(elements))
     with ir.InsertionPoint(block):
-        copy_body(body, list(block.arguments))
+        body(list(block.arguments))
     return generic
 
 
-def _element_type(type_: ir.Type) -> ir.Type:
+def element_type(type_: ir.Type) -> ir.Type:
+    """Element type of a tensor; a scalar type is its own."""
     return type_.element_type if isinstance(type_, ir.RankedTensorType) else type_
 
 
-def copy_body(body: ir.Block, arguments: Sequence[ir.Value]) -> None:
-    """Copies the operations of `body` to the insertion point, its block arguments replaced by `arguments`."""
+def copy_body(body: ir.Block, arguments: Sequence[ir.Value], *, keep_yield: bool = True) -> list[ir.Value]:
+    """Copies the operations of `body` to the insertion point, its block arguments replaced by `arguments`.
+
+    Args:
+        body: A linalg body.
+        arguments: One value per argument of the body.
+        keep_yield: Whether to copy the `linalg.yield` too.
+
+    Returns:
+        The values that the body yields, as copied.
+    """
     mapping: dict[ir.Value, ir.Value] = dict(zip(body.arguments, arguments, strict=True))
+    yielded: list[ir.Value] = []
     for inner in body.operations:
+        if inner.operation.name == "linalg.yield":
+            yielded = [mapping.get(operand, operand) for operand in inner.operation.operands]
+            if not keep_yield:
+                break
         copied = inner.operation.clone()
         for i, operand in enumerate(inner.operation.operands):
             if operand in mapping:
                 copied.operands[i] = mapping[operand]
         for old, new in zip(inner.operation.results, copied.results, strict=True):
             mapping[old] = new
+    return yielded
 
 
 def splat_init(value: ir.Value, shape: Sequence[int]) -> ir.Value | None:
@@ -254,3 +311,13 @@ def feeds_contraction(value: ir.Value) -> bool:
         if structured is None or not structured.is_contraction:
             return False
     return True
+
+
+def coordinates_of_dims(access: Access, rank: int) -> list[Expr]:
+    """Each of `rank` dimensions over the coordinates of a tensor accessed by a projection; 0 where it has none."""
+    placed = [ZERO] * rank
+    for coordinate, expr in enumerate(access):
+        atom = expr.single_atom
+        if isinstance(atom, Dim):
+            placed[atom.index] = dim(coordinate)
+    return placed

@@ -37,6 +37,7 @@ def read_view(op: ir.Operation) -> View:
         piece = smartmem.PieceAttr(attr)
         box = Box(tuple(piece.lower), tuple(piece.upper))
         if piece.source is None:
+            assert piece.fill is not None
             pieces.append(Piece(box, Fill(piece.fill.value), ()))
         else:
             pieces.append(Piece(box, piece.source, read_map(piece.map)))

@@ -1,0 +1,180 @@
+"""recompute-elementwise: cheap intermediate tensors of a normalisation are computed where they are read.
+
+A layer norm reads `x - mean` twice, for the variance and for the result. As a tensor of its own it is as large as `x`
+and lives across a reduction: a code generator that fuses the norm must keep a tile of it in shared memory or on the
+stack, and more than a portable target has. Subtracting twice reads exactly what reading the difference would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import Dim, Expr
+from smartmem_mlir.index_maps.simplify import simplify_exprs
+from smartmem_mlir.transforms.access_folding import reads_index
+from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
+from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.structured import (
+    Access,
+    StructuredOp,
+    build_generic_with,
+    coordinates_of_dims,
+    copy_body,
+    is_projection,
+    read_structured,
+    static_shape,
+)
+from smartmem_mlir.transforms.view_ops import value_key
+
+CHEAP = frozenset(
+    {
+        "arith.addf",
+        "arith.subf",
+        "arith.mulf",
+        "arith.negf",
+        "arith.extf",
+        "arith.truncf",
+        "arith.maximumf",
+        "linalg.yield",
+    }
+)
+"""Operations whose result costs less than the load that it saves."""
+
+
+def recompute_elementwise(root: ir.Operation) -> int:
+    """Moves cheap elementwise operations into every user, where that reads no more bytes than before.
+
+    Returns:
+        How many operations were moved into their users.
+    """
+    moved = 0
+    operations = block_operations(root)
+    position = 0
+    while position < len(operations):
+        if _move_into_users(operations[position]):
+            moved += 1
+            # Each user was replaced where it stood, so that positions still hold.
+            operations = block_operations(root)
+        position += 1
+    erase_dead(root)
+    return moved
+
+
+def _move_into_users(op: ir.Operation) -> bool:
+    producer = read_structured(op)
+    if producer is None or not _is_cheap(producer):
+        return False
+    readers = list(dict.fromkeys(users(op.results[0])))
+    consumers = [read_structured(reader) for reader in readers]
+    # With one elementwise user the code generator fuses the two as they are.
+    if len(consumers) == 1 and (consumers[0] is None or consumers[0].is_elementwise):
+        return False
+    if not all(consumer is not None and _can_take(consumer, op.results[0]) for consumer in consumers):
+        return False
+    for reader in readers:
+        # Read again: one reader may use another's result, which has just been replaced.
+        consumer = read_structured(reader)
+        assert consumer is not None
+        _inline(producer, consumer)
+    return True
+
+
+def _is_cheap(op: StructuredOp) -> bool:
+    """Few operations, one input as large as the result and the others broadcast: inputs are read like the result."""
+    if not op.is_elementwise or len(op.outputs) != 1 or reads_index(op):
+        return False
+    if any(inner.operation.name not in CHEAP for inner in op.body.operations) or len(list(op.body.operations)) > 4:
+        return False
+    if not all(is_projection(access) for access in op.accesses) or _uses_output(op):
+        return False
+    whole = prod(op.extents)
+    large = [value for value in op.inputs if prod(static_shape(value.type) or ()) == whole]
+    return len(large) == 1 and all(_is_parallel_dim(expr) for expr in op.output_accesses[0])
+
+
+def _uses_output(op: StructuredOp) -> bool:
+    arguments = list(op.body.arguments)[len(op.inputs) :]
+    return any(next(iter(argument.uses), None) is not None for argument in arguments)
+
+
+def _is_parallel_dim(expr: Expr) -> bool:
+    return isinstance(expr.single_atom, Dim) or expr.is_constant
+
+
+def _can_take(consumer: StructuredOp, value: ir.Value) -> bool:
+    key = value_key(value)
+    return not consumer.is_contraction and all(
+        is_projection(access)
+        for operand, access in zip(consumer.inputs, consumer.input_accesses, strict=True)
+        if value_key(operand) == key
+    )
+
+
+def _inline(producer: StructuredOp, consumer: StructuredOp) -> None:
+    """Replaces the consumer by one that computes the producer's elements itself."""
+    key = value_key(producer.op.results[0])
+    inputs: list[ir.Value] = []
+    accesses: list[Access] = []
+    known: dict[object, int] = {}
+
+    def add_input(value: ir.Value, access: Access) -> int:
+        """Position of this read among the inputs, each distinct read once."""
+        position = known.setdefault((value_key(value), access), len(inputs))
+        if position == len(inputs):
+            inputs.append(value)
+            accesses.append(access)
+        return position
+
+    # Per consumer input: its position, or the positions of the producer's inputs.
+    plan: list[int | list[int]] = []
+    for value, access in zip(consumer.inputs, consumer.input_accesses, strict=True):
+        if value_key(value) != key:
+            plan.append(add_input(value, access))
+            continue
+        inner = [
+            expr.substitute(access) for expr in coordinates_of_dims(producer.output_accesses[0], len(producer.extents))
+        ]
+        reads = [
+            simplify_exprs([expr.substitute(inner) for expr in read], Box.of(consumer.extents))
+            for read in producer.input_accesses
+        ]
+        plan.append([add_input(source, read) for source, read in zip(producer.inputs, reads, strict=True)])
+    accesses.extend(consumer.output_accesses)
+
+    def body(arguments: Sequence[ir.Value]) -> None:
+        elements = []
+        for entry in plan:
+            if isinstance(entry, int):
+                elements.append(arguments[entry])
+            else:
+                unused = arguments[-1]
+                elements.append(copy_body(producer.body, [*(arguments[i] for i in entry), unused], keep_yield=False)[0])
+        copy_body(consumer.body, [*elements, *arguments[len(inputs) :]])
+
+    with ir.InsertionPoint(consumer.op), consumer.op.location:
+        made = build_generic_with(inputs, consumer.outputs, accesses, consumer.reductions, body)
+    for old, new in zip(consumer.op.results, made.results, strict=True):
+        old.replace_all_uses_with(new)
+    consumer.op.erase()
+
+
+@dataclass(frozen=True)
+class RecomputeElementwise(Pass):
+    """Compute cheap intermediate tensors of normalisations where they are read.
+
+    `x - mean` of a layer norm is subtracted in both of its users instead of stored: the same bytes are read, and no
+    tile of it has to stay in shared memory while the variance is summed.
+    """
+
+    argument: ClassVar[str] = "smartmem-recompute-elementwise"
+    example: ClassVar[str] = "transforms/recompute_elementwise/layer_norm.mlir"
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        recompute_elementwise(op)
