@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,9 +61,20 @@ class Case:
 
     @property
     def operator(self) -> str:
-        """The operator that the case is about."""
+        """The first operator of the case's model."""
         names = [n.op_type for n in self.model.graph.node if n.op_type != "Constant"]
         return names[0] if names else "Constant"
+
+    @property
+    def subject(self) -> str:
+        """The operator that the case is about, also where its model is the operator's expansion."""
+        inner = re.match(r"(\w+?)_" + re.escape(self.name) + "_function_", _first_inner_name(self.model))
+        return f"{inner[1]} (expanded)" if inner else self.operator
+
+
+def _first_inner_name(model: onnx.ModelProto) -> str:
+    names = (output for node in model.graph.node for output in node.output)
+    return next((name for name in names if "_function_" in name), "")
 
 
 @dataclass(frozen=True)
@@ -169,8 +181,14 @@ def import_case(case: Case) -> Imported | Verdict:
     return Verdict("refused", refusal)
 
 
-def run_cases(cases: Iterable[Case], *, log: bool = True) -> dict[str, Verdict]:
-    """Import, compile, run and compare cases."""
+def run_cases(cases: Iterable[Case], *, log: bool = True, cached: bool = True) -> dict[str, Verdict]:
+    """Import, compile, run and compare cases.
+
+    Args:
+        cases: The cases.
+        log: Whether to tell progress on stderr.
+        cached: Whether to take and keep results of lowering, compiling and running.
+    """
     verdicts: dict[str, Verdict] = {}
     imported: list[Imported] = []
     for case in cases:
@@ -181,13 +199,15 @@ def run_cases(cases: Iterable[Case], *, log: bool = True) -> dict[str, Verdict]:
             imported.append(result)
     if log:
         print(f"{len(imported)} cases imported, {len(verdicts)} refused; lowering", file=sys.stderr)
-    cache = json.loads(CACHE.read_text()) if CACHE.exists() else {}
+    cache = json.loads(CACHE.read_text()) if cached and CACHE.exists() else {}
     ready: list[tuple[Imported, str]] = []
     for item, (text, error) in zip(imported, _lower([i.model for i in imported], cache), strict=True):
         if text is None:
             verdicts[item.case.name] = Verdict("refused", f"torch-mlir: {error}")
         else:
             ready.append((item, text))
+    if cached:
+        _save(cache)
     keys = {item.case.name: _key(item, text) for item, text in ready}
     todo = [(item, text) for item, text in ready if keys[item.case.name] not in cache]
     for start in range(0, len(todo), BATCH):
@@ -195,7 +215,8 @@ def run_cases(cases: Iterable[Case], *, log: bool = True) -> dict[str, Verdict]:
             print(f"compiling and running: {start} of {len(todo)}", file=sys.stderr)
         for name, verdict in _run_batch(todo[start : start + BATCH]).items():
             cache[keys[name]] = [verdict.status, verdict.reason]
-        _save(cache)
+        if cached:
+            _save(cache)
     for item, _ in ready:
         verdicts[item.case.name] = Verdict(*cache[keys[item.case.name]])
     return dict(sorted(verdicts.items()))
@@ -207,7 +228,6 @@ def _lower(models: Sequence[onnx.ModelProto], cache: dict[str, Any]) -> list[tup
     todo = {key: model for key, model in zip(keys, models, strict=True) if key not in cache}
     for key, lowered in zip(todo, lower_all(list(todo.values()), []), strict=True):
         cache[key] = [lowered.text, lowered.error]
-    _save(cache)
     return [(cache[key][0], cache[key][1]) for key in keys]
 
 

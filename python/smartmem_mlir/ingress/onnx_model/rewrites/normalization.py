@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
-from smartmem_mlir.ingress.onnx_model.attributes import attribute
+from smartmem_mlir.ingress.onnx_model.attributes import attribute, attributes_of
 from smartmem_mlir.ingress.onnx_model.rewrites import build
 from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
 
@@ -36,3 +38,35 @@ def lp_normalization(graph: Specializer, node: onnx.NodeProto) -> str:
     zero = build.scalar(graph, 0, value)
     quotient = graph.emit("Div", [value, norm])
     return str(graph.emit("Where", [graph.emit("Equal", [norm, zero]), zero, quotient]))
+
+
+@rewrite("Softmax", "LogSoftmax", "Hardmax")
+def softmax(graph: Specializer, node: onnx.NodeProto) -> str | None:
+    """Before opset 13 the operator normalises over all dimensions from the axis on, as one."""
+    if graph.opsets[""] >= 13:
+        return None
+    shape = graph.type(node.input[0]).shape
+    axis = attribute(node, "axis", 1) % max(len(shape), 1)
+    if len(shape) == 2 and axis == 1:
+        return None
+    flat = build.reshape(graph, node.input[0], [prod(shape[:axis]), prod(shape[axis:])])
+    return build.reshape(graph, graph.emit(node.op_type, [flat], axis=1), shape)
+
+
+@rewrite(
+    "GlobalAveragePool",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMean",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
+def half_precision_sum(graph: Specializer, node: onnx.NodeProto) -> str | None:
+    """Sums of f16 in f32, as ONNX Runtime and torch-mlir's own products do: in f16 they overflow and lose digits."""
+    if graph.type(node.input[0]).element_type != TensorProto.FLOAT16:
+        return None
+    wide = build.cast(graph, node.input[0], TensorProto.FLOAT)
+    total = graph.emit(node.op_type, [wide, *node.input[1:]], **attributes_of(node))
+    return build.cast(graph, total, TensorProto.FLOAT16)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
 from smartmem_mlir.ingress.onnx_model.attributes import attribute, without
 from smartmem_mlir.ingress.onnx_model.rewrites import build
+from smartmem_mlir.ingress.onnx_model.rewrites.normalization import half_precision_sum
 from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
 from smartmem_mlir.ingress.onnx_model.tensors import Array
 
@@ -55,13 +58,15 @@ def window_axes(graph: Specializer, node: onnx.NodeProto) -> list[Axis]:
 
 
 @rewrite("AveragePool", "MaxPool")
-def overhanging(graph: Specializer, node: onnx.NodeProto) -> str | None:
+def overhanging(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str | None:
     """With `ceil_mode` the last window may reach beyond the padding: pad so far, and divide by what counts.
 
     torch-mlir leaves such windows out or indexes beyond the input.
     """
     if len(node.output) > 1 and node.output[1] and attribute(node, "storage_order", 0):
         raise Refuse("column-major indices are not supported")
+    if node.op_type == "AveragePool" and graph.type(node.input[0]).element_type == TensorProto.FLOAT16:
+        return half_precision_sum(graph, node)
     if attribute(node, "auto_pad", "NOTSET") != "NOTSET" or not attribute(node, "ceil_mode", 0):
         return None
     axes = window_axes(graph, node)

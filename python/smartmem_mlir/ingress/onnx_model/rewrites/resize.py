@@ -51,6 +51,8 @@ class Axis:
         if mode == "half_pixel_symmetric":
             offset = self.size / 2 * (1 - self.result / length)
             return np.asarray(offset + (places + 0.5) / self.scale - 0.5)
+        if mode == "tf_half_pixel_for_nn":  # opsets 11 and 12
+            return np.asarray((places + 0.5) / self.scale)
         if mode == "asymmetric":
             return np.asarray(places / self.scale)
         if mode == "align_corners":

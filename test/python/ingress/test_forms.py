@@ -1,0 +1,21 @@
+"""Every form compiles for the CPU with IREE and computes what ONNX Runtime does."""
+
+from __future__ import annotations
+
+import forms
+import node_cases
+from onnx_cases import random_feeds, run_onnxruntime
+
+
+def as_case(name: str) -> node_cases.Case:
+    """A form as a node case whose expected outputs are ONNX Runtime's."""
+    model = {**forms.REWRITTEN, **forms.KEPT}[name]()
+    feeds = random_feeds(model)
+    return node_cases.Case(name, model, tuple(feeds.values()), tuple(run_onnxruntime(model, feeds)), 1e-3, 1e-5)
+
+
+def test_forms_through_iree() -> None:
+    cases = [as_case(name) for name in (*forms.REWRITTEN, *forms.KEPT)]
+    verdicts = node_cases.run_cases(cases, log=False)
+    assert {name: v for name, v in verdicts.items() if v.status != "pass"} == {}
+    assert len(verdicts) == len(cases)
