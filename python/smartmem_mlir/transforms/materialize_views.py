@@ -122,7 +122,7 @@ def _reshaped(value: ir.Value, shape: Sequence[int]) -> ir.Value:
         return value
     groups = movement.reshape_groups(old, new)
     collapsed = [_product(old, old_axes) for old_axes, _ in groups]
-    if len(collapsed) < len(old):
+    if len(collapsed) < len(old) or not new:
         target = tensor_type(collapsed if new else [], value.type)
         value = tensor.CollapseShapeOp(target, value, [list(axes) for axes, _ in groups] if new else []).result
     if len(new) > len(shape_of(value)):
