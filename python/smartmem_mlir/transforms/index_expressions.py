@@ -18,6 +18,7 @@ from smartmem_mlir.transforms.structured import read_map
 from smartmem_mlir.transforms.view_ops import defining_op
 
 _CASTS = frozenset({"arith.index_cast", "arith.extsi", "arith.trunci", "arith.extui", "arith.index_castui"})
+_INDEX_BITS = 64
 Truth: TypeAlias = Callable[[tuple[int, int]], bool | None]
 _COMPARE: Mapping[int, Truth] = {
     # Predicate of arith.cmpi -> truth of `difference <pred> 0`, None when the interval does not tell.
@@ -35,10 +36,10 @@ class IndexEvaluator:
 
     Args:
         extents: The iteration space.
-        elements: Values of block arguments that are known: the elements of constant operands.
+        elements: The body's arguments whose values are known: the elements of constant operands.
     """
 
-    def __init__(self, extents: Sequence[int], elements: Mapping[int, Expr]) -> None:
+    def __init__(self, extents: Sequence[int], elements: Mapping[ir.Value, Expr]) -> None:
         self._ranges = Ranges(Box.of(extents))
         self._elements = elements
 
@@ -46,7 +47,7 @@ class IndexEvaluator:
         """`value` over the iteration space, or None when it is not quasi-affine (it depends on run-time data)."""
         op = defining_op(value)
         if op is None:
-            return self._elements.get(ir.BlockArgument(value).arg_number)
+            return self._elements.get(value)
         if op.name == "linalg.index":
             return dim(op.attributes["dim"].value)
         if op.name == "arith.constant":
@@ -55,12 +56,14 @@ class IndexEvaluator:
         if op.name == "arith.select":
             condition = self(op.operands[0])
             return None if condition is None else self(op.operands[1 if condition is ONE else 2])
+        if not _is_integer_arithmetic(op):
+            return None
         arguments = [self(operand) for operand in op.operands]
         known = [argument for argument in arguments if argument is not None]
         if len(known) < len(arguments):
             return None
         if op.name in _CASTS:
-            return known[0]
+            return self._cast(op, known[0])
         if op.name == "affine.apply":
             return read_map(op.attributes["map"].value)[0].substitute(known)
         if op.name == "arith.cmpi":
@@ -68,6 +71,14 @@ class IndexEvaluator:
             truth = None if decide is None else decide(self._ranges.of(known[0] - known[1]))
             return None if truth is None else (ONE if truth else ZERO)
         return self._binary(op.name, known)
+
+    def _cast(self, op: ir.Operation, argument: Expr) -> Expr | None:
+        """The argument, if its values are the same numbers in both types, signed or not."""
+        lo, hi = self._ranges.of(argument)
+        bits = min(_width(op.operands[0].type), _width(op.results[0].type))
+        limit = 1 << max(1, bits - 1)
+        least = -limit if op.name in ("arith.index_cast", "arith.extsi") else 0
+        return argument if least <= lo and hi < limit else None
 
     def _binary(self, name: str, arguments: Sequence[Expr]) -> Expr | None:
         if len(arguments) != 2:
@@ -88,3 +99,14 @@ class IndexEvaluator:
         if natural and name in ("arith.remsi", "arith.remui"):
             return a % b.const
         return None
+
+
+def _is_integer_arithmetic(op: ir.Operation) -> bool:
+    """Whether the values are integers; truth values, here 0 and 1, only come from comparisons and are only widened."""
+    reads_truth = any(_width(operand.type) == 1 for operand in op.operands)
+    makes_truth = any(_width(result.type) == 1 for result in op.results)
+    return (op.name == "arith.extui" or not reads_truth) and makes_truth == (op.name == "arith.cmpi")
+
+
+def _width(type_: ir.Type) -> int:
+    return type_.width if isinstance(type_, ir.IntegerType) else _INDEX_BITS

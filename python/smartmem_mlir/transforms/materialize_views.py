@@ -63,6 +63,8 @@ def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, 
         fused: Whether to compute indices where a permutation would do. A permutation spelled as such is moved about by
             the code generator's own rules and splits what would be one kernel with its users.
     """
+    if not view.pieces:
+        return tensor.empty(list(view.shape), element_type)
     single = view.single_map
     if single is not None:
         if is_structured_read(view):

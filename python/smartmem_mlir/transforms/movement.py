@@ -1,7 +1,7 @@
 """Data-movement operations as views: one function an operation.
 
 Each returns the view and the tensors it reads, or None when the operation is not of that kind (a dynamic size, an index
-that depends on run-time data), in which case it stays what it is.
+that depends on run-time data, no elements), in which case it stays what it is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from mlir import ir
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.index_maps import movement
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.expr import ZERO, Expr, dim, dims
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, dim, dims
 from smartmem_mlir.index_maps.movement_windows import pad
 from smartmem_mlir.index_maps.view import Piece, View
 from smartmem_mlir.transforms.index_expressions import IndexEvaluator
-from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured, static_shape
+from smartmem_mlir.transforms.structured import Access, StructuredOp, argument_number, read_structured, static_shape
 from smartmem_mlir.transforms.view_ops import defining_op, shape_of
 
 Raised: TypeAlias = tuple[View, list[ir.Value]]
@@ -28,7 +28,10 @@ Raised: TypeAlias = tuple[View, list[ir.Value]]
 def as_view(op: ir.Operation) -> Raised | None:
     """The view that a data-movement operation computes, None for any other operation."""
     raiser = _RAISERS.get(op.name)
-    if raiser is None or any(static_shape(value.type) is None for value in (*op.operands, *op.results)):
+    if raiser is None:
+        return None
+    shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
+    if any(shape is None or 0 in shape for shape in shapes):
         return None
     try:
         return raiser(op)
@@ -96,12 +99,10 @@ def _insert_slice(op: ir.Operation) -> Raised | None:
 
 
 def _kept_axes(sizes: Sequence[int], reduced: Sequence[int]) -> list[int] | None:
-    """Axes of `sizes` that remain when unit axes are dropped to give `reduced`; MLIR drops the first that fit."""
+    """Axes of `sizes` that remain when unit axes are dropped to give `reduced`; which of several does not matter."""
     kept: list[int] = []
     for axis, size in enumerate(sizes):
-        position = len(kept)
-        must_keep = len(sizes) - axis == len(reduced) - position
-        if position < len(reduced) and reduced[position] == size and (size != 1 or must_keep):
+        if len(kept) < len(reduced) and reduced[len(kept)] == size:
             kept.append(axis)
         elif size != 1:
             return None
@@ -131,14 +132,15 @@ def _generic(op: ir.Operation) -> Raised | None:
     structured = read_structured(op)
     if structured is None or not structured.is_elementwise or len(structured.outputs) != 1:
         return None
-    result = _inverse_of_projection(structured.output_accesses[0], structured.extents)
+    shape = shape_of(op.results[0])
+    result = _inverse_of_projection(structured.output_accesses[0], structured.extents, shape)
     if result is None:
         return None
     yielded = list(structured.body.operations)[-1].operands[0]
     inner = defining_op(yielded)
     if inner is None:
-        number = ir.BlockArgument(yielded).arg_number
-        if number >= len(structured.inputs):
+        number = argument_number(yielded, structured.body)
+        if number is None or number >= len(structured.inputs):
             return None
         source, access = structured.inputs[number], structured.input_accesses[number]
         # A scalar operand is a fill, which is cheaper than any view of it.
@@ -152,39 +154,35 @@ def _generic(op: ir.Operation) -> Raised | None:
         access = found
     else:
         return None
-    shape = shape_of(op.results[0])
     view = View.mapped(shape, shape_of(source), [expr.substitute(result) for expr in access])
     view.check_bounds()
     return view, [source]
 
 
 def _extracted_access(op: StructuredOp, indices: Sequence[ir.Value]) -> Access | None:
-    elements: dict[int, Expr] = {}
-    for number, operand in enumerate(op.inputs):
+    elements: dict[ir.Value, Expr] = {}
+    for argument, operand in zip(op.body.arguments, op.inputs, strict=False):
         constant = defining_op(operand)
         if constant is not None and constant.name == "arith.constant":
             value = constant.attributes["value"]
             if isinstance(value, ir.DenseIntElementsAttr) and value.is_splat:
-                elements[number] = Expr(int(np.asarray(value).reshape(-1)[0]))
+                elements[argument] = Expr(int(np.asarray(value).reshape(-1)[0]))
     evaluate = IndexEvaluator(op.extents, elements)
     exprs = [evaluate(index) for index in indices]
     known = tuple(expr for expr in exprs if expr is not None)
     return known if len(known) == len(exprs) else None
 
 
-def _inverse_of_projection(access: Access, extents: Sequence[int]) -> list[Expr] | None:
+def _inverse_of_projection(access: Access, extents: Sequence[int], shape: Sequence[int]) -> list[Expr] | None:
     """The iteration space over the result's coordinates, when each dimension is one coordinate (or has one value)."""
     inverse: list[Expr | None] = [ZERO if extent == 1 else None for extent in extents]
-    for coordinate, expr in enumerate(access):
-        if expr.is_constant:
+    for coordinate, (expr, size) in enumerate(zip(access, shape, strict=True)):
+        if size == 1:
             continue
         atom = expr.single_atom
-        if atom is None or len(expr.dims) != 1:
+        if not isinstance(atom, Dim) or inverse[atom.index] is not None:
             return None
-        (index,) = expr.dims
-        if expr is not dim(index):
-            return None
-        inverse[index] = dim(coordinate)
+        inverse[atom.index] = dim(coordinate)
     known = [expr for expr in inverse if expr is not None]
     return known if len(known) == len(inverse) else None
 

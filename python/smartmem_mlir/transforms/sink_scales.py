@@ -25,6 +25,7 @@ from smartmem_mlir.transforms.structured import (
     StructuredOp,
     build_generic,
     coordinates_of_dims,
+    element_type,
     read_structured,
     splat_init,
 )
@@ -84,6 +85,9 @@ def _find_scale(contraction: StructuredOp, number: int) -> tuple[StructuredOp, A
         value = op.operands[0]
     scale = read_structured(op)
     if scale is None or not _is_scale(scale):
+        return None
+    # A sum in a wider type is not to be scaled in the narrower one.
+    if element_type(scale.outputs[0].type) != element_type(contraction.outputs[0].type):
         return None
     read = simplify_exprs([expr.substitute(access) for expr in scale.input_accesses[1]], Box.of(contraction.extents))
     summed = {d for d, reduced in enumerate(contraction.reductions) if reduced}

@@ -62,17 +62,25 @@ class StructuredOp:
         """Whether products of elements of two inputs are summed: data is reused over time, so that layout matters."""
         if self.is_elementwise or len(self.outputs) != 1:
             return False
-        yielded = list(self.body.operations)[-1].operands[0]
-        total = _operands_of(yielded, "arith.addf", "arith.addi")
-        for term in total:
-            factors = {_argument_number(factor) for factor in _operands_of(term, "arith.mulf", "arith.muli")}
+        accumulator = len(self.inputs)
+        terms = _operands_of(list(self.body.operations)[-1].operands[0], "arith.addf", "arith.addi")
+        for product, total in (terms, terms[::-1]) if terms else ():
+            factors = {self._argument_number(factor) for factor in _operands_of(product, "arith.mulf", "arith.muli")}
             if (
-                len(factors) == 2
-                and None not in factors
-                and max(f for f in factors if f is not None) < len(self.inputs)
+                self._argument_number(total) == accumulator
+                and len(factors) == 2
+                and all(factor is not None and factor < accumulator for factor in factors)
             ):
                 return True
         return False
+
+    def _argument_number(self, value: ir.Value) -> int | None:
+        """Number of the body's argument that `value` is, perhaps converted to another width."""
+        while not isinstance(value.owner, ir.Block):
+            if value.owner.operation.name not in _CASTS:
+                return None
+            value = value.owner.operation.operands[0]
+        return argument_number(value, self.body)
 
 
 _CASTS = frozenset({"arith.extf", "arith.truncf", "arith.extsi", "arith.extui", "arith.trunci"})
@@ -86,13 +94,10 @@ def _operands_of(value: ir.Value, *kinds: str) -> list[ir.Value]:
     return list(owner.operation.operands)
 
 
-def _argument_number(value: ir.Value) -> int | None:
-    """Number of the block argument that `value` is, perhaps converted to another width."""
-    while not isinstance(value.owner, ir.Block):
-        if value.owner.operation.name not in _CASTS:
-            return None
-        value = value.owner.operation.operands[0]
-    return int(ir.BlockArgument(value).arg_number)
+def argument_number(value: ir.Value, body: ir.Block) -> int | None:
+    """Number of the argument of `body` that `value` is; None for other values, those of enclosing blocks included."""
+    owner = value.owner
+    return int(ir.BlockArgument(value).arg_number) if isinstance(owner, ir.Block) and owner == body else None
 
 
 def is_structured(op: ir.Operation) -> bool:
@@ -101,7 +106,7 @@ def is_structured(op: ir.Operation) -> bool:
 
 
 def read_structured(op: ir.Operation) -> StructuredOp | None:
-    """Reads a linalg operation on statically shaped tensors; None for any other operation."""
+    """Reads a linalg operation on statically shaped tensors with elements; None for any other operation."""
     if not is_structured(op):
         return None
     num_inputs, num_outputs = op.attributes["operandSegmentSizes"]
@@ -131,7 +136,7 @@ def _iteration_space(operands: Sequence[ir.Value], accesses: Sequence[Access], r
     extents: dict[int, int] = {}
     for operand, access in zip(operands, accesses, strict=True):
         shape = static_shape(operand.type)
-        if shape is None:
+        if shape is None or 0 in shape:
             return None
         for size, expr in zip(shape, access, strict=True):
             atom = expr.single_atom
@@ -143,35 +148,35 @@ def _iteration_space(operands: Sequence[ir.Value], accesses: Sequence[Access], r
 
 
 def static_shape(type_: ir.Type) -> tuple[int, ...] | None:
-    """Shape of a tensor type, () for a scalar, None when some extent is dynamic."""
+    """Shape of a tensor type, () for a scalar, None when some extent is dynamic or the tensor has a layout already."""
     if not isinstance(type_, ir.RankedTensorType):
         return ()
-    return tuple(type_.shape) if type_.has_static_shape else None
+    return tuple(type_.shape) if type_.has_static_shape and type_.encoding is None else None
 
 
 def read_map(affine_map: ir.AffineMap) -> Access:
-    """An affine map without symbols as expressions."""
-    return tuple(_read_expr(expr) for expr in affine_map.results)
+    """An affine map as expressions; its symbols are further dimensions."""
+    return tuple(_read_expr(expr, affine_map.n_dims) for expr in affine_map.results)
 
 
-def _read_expr(expr: ir.AffineExpr) -> Expr:
+def _read_expr(expr: ir.AffineExpr, num_dims: int) -> Expr:
     if isinstance(expr, ir.AffineDimExpr):
         return dim(expr.position)
+    if isinstance(expr, ir.AffineSymbolExpr):
+        return dim(num_dims + expr.position)
     if isinstance(expr, ir.AffineConstantExpr):
         return Expr(expr.value)
     if isinstance(expr, ir.AffineCeilDivExpr):
-        divisor = _read_expr(expr.rhs).const
-        return (_read_expr(expr.lhs) + (divisor - 1)) // divisor
-    lhs, rhs = _read_expr(expr.lhs), _read_expr(expr.rhs)
+        divisor = _read_expr(expr.rhs, num_dims).const
+        return (_read_expr(expr.lhs, num_dims) + (divisor - 1)) // divisor
+    lhs, rhs = _read_expr(expr.lhs, num_dims), _read_expr(expr.rhs, num_dims)
     if isinstance(expr, ir.AffineAddExpr):
         return lhs + rhs
     if isinstance(expr, ir.AffineMulExpr):
         return lhs * rhs.const if rhs.is_constant else rhs * lhs.const
     if isinstance(expr, ir.AffineFloorDivExpr):
         return lhs // rhs.const
-    if isinstance(expr, ir.AffineModExpr):
-        return lhs % rhs.const
-    raise ValueError(f"affine expression {expr} has symbols")
+    return lhs % rhs.const
 
 
 def write_map(access: Sequence[Expr], rank: int) -> ir.AffineMap:
