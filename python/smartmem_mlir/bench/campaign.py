@@ -106,6 +106,7 @@ def run_campaign(
         SmartMemError: An option is wrong, or the machine cannot be measured. A model that cannot be read, and what an
             engine does wrong, is recorded instead.
     """
+    output = output.resolve()  # engines run in folders of their own
     plans = {threads: _plan(options, threads) for threads in options.threads}
     options.settings()  # a wrong name should not cost the time that it takes to get there
     host = this_host()
@@ -201,7 +202,8 @@ class _ModelRun:
             if best is None and tried:
                 measurements.append(_nearest_failure(tried))
             measurements += [failure for failure in failed if failure.engine != BASELINE]
-        return ModelResult(facts=self._model.facts, measurements=tuple(measurements), sweep=tuple(sweep))
+        found = ModelResult(facts=self._model.facts, measurements=tuple(measurements), sweep=tuple(sweep))
+        return _without_paths(found, self._workdir)
 
     def _race(self, entrants: Sequence[Entrant], plan: Plan, name: str) -> list[Measurement]:
         folder = self._workdir / f"{name}-{plan.threads}"
@@ -273,6 +275,20 @@ class _ModelRun:
         available = available_memory()
         needed = _RESIDENT_FACTOR * self._model.facts.weight_bytes * engines
         return available is None or needed < available // 2
+
+
+def _without_paths(result: ModelResult, workdir: Path) -> ModelResult:
+    """Errors as they may be published: without the folders of this machine."""
+    folders = {str(workdir): "WORK", str(Path(__file__).resolve().parents[3]): "CHECKOUT", str(Path.home()): "HOME"}
+
+    def clean(measurement: Measurement) -> Measurement:
+        error = measurement.error
+        for folder, name in folders.items():
+            error = error.replace(folder, name) if error is not None else None
+        return measurement.model_copy(update={"error": error})
+
+    changes = {"measurements": tuple(map(clean, result.measurements)), "sweep": tuple(map(clean, result.sweep))}
+    return result.model_copy(update=changes)
 
 
 def _best(entrants: Sequence[Entrant], tried: Sequence[Measurement]) -> Entrant | None:

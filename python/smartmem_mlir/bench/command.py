@@ -27,7 +27,7 @@ def bench_models(
     peers: Annotated[str, typer.Option(help="Rivals, comma separated; all: those that are installed; none.")] = "all",
     variants: Annotated[
         str,
-        typer.Option(help="What to compile, comma separated: baseline, smartmem, or other pipelines (an ablation)."),
+        typer.Option(help="What to compile, comma separated: baseline, smartmem, other pipelines (an ablation); none."),
     ] = "baseline,smartmem",
     iree_settings: Annotated[
         str | None,
@@ -67,7 +67,7 @@ def bench_models(
         targets=targets,
         threads=tuple(_thread_count(text) for text in _names("--threads", threads)),
         peers=tuple(chosen),
-        variants=tuple(find_variant(name) for name in _names("--variants", variants)),
+        variants=tuple(find_variant(name) for name in _names("--variants", variants) if variants != "none"),
         iree_settings=None if iree_settings is None else tuple(_names("--iree-settings", iree_settings)),
         runs=runs,
         rounds=rounds,

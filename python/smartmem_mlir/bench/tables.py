@@ -8,7 +8,7 @@ from smartmem_mlir.bench.iree_variants import BASELINE, OURS
 from smartmem_mlir.bench.results import Campaign, Measurement, ModelResult
 from smartmem_mlir.bench.timing import format_ms, geometric_mean, percentile
 
-_MAX_ERROR = 300
+_MAX_ERROR = 600
 _NOISY_LOAD = 0.5
 
 

@@ -84,12 +84,13 @@ def test_rivals_that_fail_do_not_stop_a_campaign(tmp_path: Path, fake: Fake, mon
     options = _options(variants=(), peers=(fake("confused").engine, absent, *_options().peers))
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"nonsense")
-    campaign = run_campaign(
-        [broken, mlp(tmp_path / "mlp.onnx")], options, tmp_path / "out", lambda text: None, lambda c: None
-    )
+    monkeypatch.chdir(tmp_path)
+    source = mlp(tmp_path / "mlp.onnx")
+    campaign = run_campaign([broken, source], options, Path("relative"), lambda text: None, lambda c: None)
     assert "not an ONNX model" in campaign.skipped["broken"]
     statuses = {m.engine: m.status for m in campaign.models[0].measurements}
     assert statuses == {"confused": "refused", "absent": "not installed", "onnxruntime": "ok"}
+    assert str(tmp_path) not in campaign.models[0].model_dump_json(), "paths of this machine are nobody's business"
 
 
 def test_plain_iree_that_does_not_compile_is_recorded(tmp_path: Path) -> None:
