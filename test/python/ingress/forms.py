@@ -260,7 +260,7 @@ KEPT: dict[str, Callable[[], onnx.ModelProto]] = {
     ),
     "layer_norm_no_bias": lambda: single("LayerNormalization", {"x": value("x", [2, 7]), "s": f32(7)}),
     "instance_norm": lambda: single("InstanceNormalization", {"x": value("x", [2, 3, 5]), "s": f32(3), "b": f32(3)}),
-    "lrn": lambda: unary("LRN", [2, 7, 3, 3], size=4, alpha=0.1, beta=0.5, bias=2.0),
+    "lrn": lambda: unary("LRN", [2, 7, 3, 3], size=5, alpha=0.1, beta=0.5, bias=2.0),
     "max_pool_dilated": lambda: pool("MaxPool", [1, 2, 9, 9], kernel_shape=[3, 2], dilations=[2, 3], strides=[1, 2]),
     "max_pool_same_lower": lambda: pool(
         "MaxPool", [1, 2, 6, 7], kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_LOWER"

@@ -35,7 +35,7 @@ from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.ingress.isolated_lowering import lower_all
 from smartmem_mlir.ingress.model import ImportOptions
 from smartmem_mlir.ingress.onnx_importer import static_graph
-from smartmem_mlir.ingress.onnx_model.emit import emit_model
+from smartmem_mlir.ingress.onnx_model.emit import emit_model, parameters_of
 from smartmem_mlir.ingress.onnx_model.reader import MIN_OPSET, read_proto
 from smartmem_mlir.ingress.onnx_model.tensors import FLOAT_TYPES, NUMPY_TYPES
 
@@ -177,7 +177,9 @@ def import_case(case: Case) -> Imported | Verdict:
             refusal = error.what
             continue
         arguments = tuple(array_of(v) for i, v in enumerate(case.inputs) if i not in constants)
-        return Imported(case, emit_model(graph, {}, read.opsets[""]), arguments)
+        weights = parameters_of(graph)
+        arguments += tuple(weight.load() for weight in weights.values())
+        return Imported(case, emit_model(graph, weights, read.opsets[""]), arguments)
     return Verdict("refused", refusal)
 
 

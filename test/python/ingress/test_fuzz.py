@@ -6,6 +6,7 @@ import random
 from contextlib import suppress
 from pathlib import Path
 
+import forms
 import numpy as np
 import onnx
 import pytest
@@ -82,6 +83,17 @@ def test_changed_bytes(tmp_path: Path, seed: int) -> None:
         damaged = bytearray(whole)
         for position in rng.sample(interesting, rng.choice([1, 1, 2, 5])):
             damaged[position] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256), damaged[position] ^ 1])
+        import_bytes(tmp_path / "model.onnx", bytes(damaged))
+
+
+@pytest.mark.parametrize("name", forms.REWRITTEN)
+def test_changed_bytes_of_rewritten_nodes(tmp_path: Path, name: str) -> None:
+    rng = random.Random(name)
+    whole = forms.REWRITTEN[name]().SerializeToString()
+    for _ in range(25):
+        damaged = bytearray(whole)
+        for position in rng.sample(range(len(whole)), rng.choice([1, 1, 2])):
+            damaged[position] = rng.choice([0, 1, 0x7F, 0xFF, rng.randrange(256), damaged[position] ^ 1])
         import_bytes(tmp_path / "model.onnx", bytes(damaged))
 
 

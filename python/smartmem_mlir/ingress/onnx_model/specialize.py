@@ -8,6 +8,7 @@ node is replaced by is walked in the same way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +65,7 @@ class Specializer:
         self._untyped: set[str] = set()  # values that depend on a refused node
         self._names = set(inputs) | set(model.constants) | set(model.weights)
         self._names |= {output for node in model.graph.node for output in node.output}
+        self._suffixes: Counter[str] = Counter()
         self._current = ""  # label of the source node that is being walked
         self.graph.types.update(inputs)
         for name, array in model.constants.items():
@@ -97,6 +99,10 @@ class Specializer:
         """The value of an operand if it is known, else None (also for an omitted operand)."""
         return self.graph.constants.get(self.resolve(name)) if name else None
 
+    def weight(self, name: str) -> LazyTensor | None:
+        """The operand's values, not read yet, if it is a weight."""
+        return self.graph.weights.get(self.resolve(name))
+
     def resolve(self, name: str) -> str:
         """The value that stands for `name` after rewrites."""
         while name in self._alias:
@@ -105,10 +111,10 @@ class Specializer:
 
     def fresh(self, stem: str) -> str:
         """A value name that nothing has."""
-        name, suffix = stem, 0
+        name = stem
         while name in self._names:
-            suffix += 1
-            name = f"{stem}.{suffix}"
+            self._suffixes[stem] += 1
+            name = f"{stem}.{self._suffixes[stem]}"
         self._names.add(name)
         return name
 
@@ -223,7 +229,7 @@ class Specializer:
             return
         found = self.graph.types[new]
         if expected is not None and found != expected:
-            raise AssertionError(f"rewrite of {self._current} gives {found} instead of {expected}")
+            raise rewrites.Refuse(f"its replacement gives {found}, where ONNX infers {expected}")
         self._alias[name] = new
 
     def _define_constant(self, name: str, array: Array) -> None:

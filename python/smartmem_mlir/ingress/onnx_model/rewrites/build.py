@@ -94,6 +94,8 @@ def known(graph: Specializer, node: onnx.NodeProto, position: int) -> Array | No
     if position >= len(node.input) or not node.input[position]:
         return None
     value = graph.constant(node.input[position])
+    if value is None and (weight := graph.weight(node.input[position])) is not None:
+        value = weight.load()
     if value is None:
         raise Refuse(RUNTIME_OPERAND.format(position))
     return value

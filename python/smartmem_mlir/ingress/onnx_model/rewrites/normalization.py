@@ -28,6 +28,22 @@ def dropout(graph: Specializer, node: onnx.NodeProto) -> list[str]:
     return [node.input[0], mask][: len(node.output)]
 
 
+@rewrite("BatchNormalization")
+def batch_normalization(graph: Specializer, node: onnx.NodeProto) -> str | None:
+    """As defined, at opsets before those that torch-mlir knows."""
+    if graph.opsets[""] >= 15:
+        return None
+    if any(node.output[1:]) or attribute(node, "training_mode", 0):
+        raise Refuse("batch normalization in training mode is not supported")
+    value = node.input[0]
+    column = [-1] + [1] * (graph.type(value).rank - 2)
+    scale, bias, mean, variance = (build.reshape(graph, name, column) for name in node.input[1:5])
+    epsilon = build.scalar(graph, attribute(node, "epsilon", 1e-5), variance)
+    deviation = graph.emit("Sqrt", [graph.emit("Add", [variance, epsilon])])
+    normalized = graph.emit("Div", [graph.emit("Sub", [value, mean]), deviation])
+    return str(graph.emit("Add", [graph.emit("Mul", [normalized, scale]), bias]))
+
+
 @rewrite("LpNormalization")
 def lp_normalization(graph: Specializer, node: onnx.NodeProto) -> str:
     """As defined: a zero vector stays zero, where torch-mlir divides zero by zero."""

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
 
+from smartmem_mlir.errors import InvalidModelError, SmartMemError
+from smartmem_mlir.ingress.onnx_model.structure import node_label
+
 if TYPE_CHECKING:
     from smartmem_mlir.ingress.onnx_model.specialize import Specializer
 
@@ -70,5 +73,17 @@ def apply(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | None:
         for family in FAMILIES:
             import_module(f"smartmem_mlir.ingress.onnx_model.rewrites.{family}")
     function = _rewrites.get(node.op_type)
-    results = function(graph, node) if function is not None else None
+    if function is None:
+        return None
+    try:
+        results = function(graph, node)
+    except (Abandoned, Refuse, SmartMemError):
+        raise
+    except Exception as error:
+        # Rewrites rely on what a valid node has; not all of that is checked by ONNX's schemas and inference.
+        raise InvalidModelError(
+            f"its operands or attributes do not fit the operator ({type(error).__name__}: {error})",
+            file=graph.file,
+            node=node_label(node),
+        ) from error
     return [results] if isinstance(results, str) else results

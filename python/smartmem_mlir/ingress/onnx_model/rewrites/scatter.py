@@ -51,6 +51,7 @@ REDUCTIONS = {
 def scatter_nd(graph: Specializer, node: onnx.NodeProto) -> str:
     """Slices at index tuples."""
     data, indices, updates = node.input
+    indices = _inline(graph, indices)
     shape, places = graph.type(data).shape, graph.type(indices).shape
     depth = places[-1]
     rows, count = prod(shape[:depth]), prod(places[:-1])
@@ -62,6 +63,7 @@ def scatter_nd(graph: Specializer, node: onnx.NodeProto) -> str:
 def scatter_elements(graph: Specializer, node: onnx.NodeProto) -> str:
     """Elements along one axis: rows of one element, each position of the other axes a batch of its own."""
     data, indices, updates = node.input
+    indices = _inline(graph, indices)
     shape, places = graph.type(data).shape, graph.type(indices).shape
     axis = attribute(node, "axis", 0) % len(shape)
     order = [i for i in range(len(shape)) if i != axis] + [axis]
@@ -86,6 +88,12 @@ def scatter_elements(graph: Specializer, node: onnx.NodeProto) -> str:
     targets = _flat(graph, targets, (shape[axis],))
     result = _scatter(graph, node, rows, moved, targets, (batch, shape[axis], 1))
     return build.transpose(graph, result, [order.index(i) for i in range(len(shape))])
+
+
+def _inline(graph: Specializer, indices: str) -> str:
+    """Indices that are a weight by their size as a constant, so that they are known here."""
+    weight = graph.weight(indices)
+    return indices if weight is None else graph.const(weight.load())
 
 
 def _mode(node: onnx.NodeProto) -> str | None:
