@@ -27,6 +27,7 @@ from smartmem_mlir.bench.peer_process import PeerError
 from smartmem_mlir.bench.reference import Workload, make_workload
 from smartmem_mlir.bench.results import Campaign, Measurement, ModelResult, Settings
 from smartmem_mlir.errors import OptionError, SmartMemError
+from smartmem_mlir.report.directory import explain_os_errors
 from smartmem_mlir.targets import TargetDescription
 
 _SWEEP_RUNS = 6
@@ -109,6 +110,7 @@ def run_campaign(
     output = output.resolve()  # engines run in folders of their own
     plans = {threads: _plan(options, threads) for threads in options.threads}
     options.settings()  # a wrong name should not cost the time that it takes to get there
+    _check_names(models)
     host = this_host()
     peaks = []
     for threads, plan in plans.items():
@@ -134,11 +136,13 @@ def run_campaign(
         shutil.rmtree(workdir, ignore_errors=True)
         changes: dict[str, object] = {}
         try:
-            run = _ModelRun(source, options, workdir, partial(_say_of, say, source.stem))
-            changes["models"] = (*campaign.models, run.run(list(plans.values())))
+            with explain_os_errors(workdir):
+                run = _ModelRun(source, options, workdir, partial(_say_of, say, source.stem))
+                changes["models"] = (*campaign.models, run.run(list(plans.values())))
         except SmartMemError as error:
-            say(f"{source.stem}: {error}")
-            changes["skipped"] = {**campaign.skipped, source.stem: str(error)}
+            text = str(error).replace(str(source), source.name)
+            say(f"{source.stem}: {text}")
+            changes["skipped"] = {**campaign.skipped, source.stem: text}
         finally:
             if not options.keep:
                 shutil.rmtree(workdir, ignore_errors=True)
@@ -146,6 +150,13 @@ def run_campaign(
         campaign = campaign.model_copy(update=changes)
         record(campaign)
     return campaign
+
+
+def _check_names(models: Sequence[Path]) -> None:
+    names = [source.stem for source in models]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise OptionError(f"two models are called '{twice}'", hint="results are kept by the file's name: rename one")
 
 
 def _say_of(say: Callable[[str], None], model: str, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Callable
@@ -87,7 +88,7 @@ def test_rivals_that_fail_do_not_stop_a_campaign(tmp_path: Path, fake: Fake, mon
     monkeypatch.chdir(tmp_path)
     source = mlp(tmp_path / "mlp.onnx")
     campaign = run_campaign([broken, source], options, Path("relative"), lambda text: None, lambda c: None)
-    assert "not an ONNX model" in campaign.skipped["broken"]
+    assert campaign.skipped["broken"].startswith("broken.onnx: not an ONNX model")
     statuses = {m.engine: m.status for m in campaign.models[0].measurements}
     assert statuses == {"confused": "refused", "absent": "not installed", "onnxruntime": "ok"}
     assert str(tmp_path) not in campaign.models[0].model_dump_json(), "paths of this machine are nobody's business"
@@ -106,6 +107,24 @@ def test_plain_iree_that_does_not_compile_is_recorded(tmp_path: Path) -> None:
     error = model.measurements[0].error or ""
     assert "iree-compile failed" in error
     assert str(tmp_path) not in error, "the reproducer is gone with the working folder"
+
+
+def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    sources = [mlp(tmp_path / "mlp.onnx"), mlp(tmp_path / "other" / "mlp.onnx")]
+    with pytest.raises(OptionError, match="two models are called 'mlp'"):
+        run_campaign(sources, _options(), tmp_path / "out", lambda text: None, lambda c: None)
+
+
+def test_a_full_disk_costs_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(*_: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("smartmem_mlir.bench.campaign.make_workload", no_space)
+    campaign = run_campaign(
+        [mlp(tmp_path / "mlp.onnx")], _options(), tmp_path / "out", lambda text: None, lambda c: None
+    )
+    assert "no space left" in campaign.skipped["mlp"]
 
 
 def test_settings_of_plain_iree() -> None:
