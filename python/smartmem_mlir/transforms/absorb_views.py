@@ -14,7 +14,7 @@ from typing import ClassVar
 from mlir import ir
 from mlir.dialects import tensor
 
-from smartmem_mlir.index_maps.expr import Dim, dim
+from smartmem_mlir.index_maps.expr import dim
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
@@ -27,6 +27,7 @@ from smartmem_mlir.transforms.structured import (
     element_type,
     is_projection,
     read_structured,
+    unbounded_dims,
 )
 from smartmem_mlir.transforms.view_code import element_indices, read_element
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
@@ -92,8 +93,7 @@ def _absorb(reader: StructuredOp, views: dict[int, tuple[View, list[ir.Value]]])
 
 def _bounds_operand(reader: StructuredOp, accesses: Sequence[Access]) -> tuple[ir.Value, Access] | None:
     """A tensor that nobody reads but that says how long the dimensions are that only absorbed views run over."""
-    known = {expr.single_atom.index for access in accesses for expr in access if isinstance(expr.single_atom, Dim)}
-    missing = [d for d in range(len(reader.extents)) if d not in known]
+    missing = unbounded_dims(accesses, len(reader.extents))
     if not missing:
         return None
     like = element_type(reader.outputs[0].type)

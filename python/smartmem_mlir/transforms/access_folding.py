@@ -75,7 +75,8 @@ def fold_accesses(
         optional: The same for inputs that fold only if that splits no further dimension.
 
     Returns:
-        None when some access stays without strides, or an output would not be written once and in full.
+        None when some access stays without strides, an output would not be written once and in full, or nothing but a
+        view says how long a dimension is (a sum over repeated elements).
     """
     accesses = list(op.accesses)
     sources = list(op.inputs)
@@ -104,7 +105,7 @@ def plan_accesses(
     accesses: Sequence[Access],
     output_shapes: Sequence[Sequence[int]],
 ) -> FoldedAccesses | None:
-    """Factors every access over the refined space, None when one has no strides or an output is not covered."""
+    """Factors every access over the refined space; None for the reasons that `fold_accesses` gives."""
     if (not refinement.is_trivial or 1 in op.extents) and reads_index(op):
         return None
     shapes = [_shape(source) for source in sources] + [tuple(shape) for shape in output_shapes]
@@ -115,6 +116,9 @@ def plan_accesses(
             return None
         factored.append(strided)
     if not all(strided.is_bijection for strided in factored[len(sources) :]):
+        return None
+    indexed = {d for strided in factored for d in strided.dims}
+    if any(extent > 1 and d not in indexed for d, extent in enumerate(refinement.extents)):
         return None
     return FoldedAccesses(refinement, tuple(sources), tuple(factored))
 

@@ -32,6 +32,7 @@ from smartmem_mlir.transforms.structured import (
     is_projection,
     read_structured,
     splat_init,
+    unbounded_dims,
 )
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, value_key, write_view
 
@@ -134,7 +135,7 @@ class _Hoist:
         return rebuilt if rebuilt is not None else write_view(view, [value], value.type.element_type)
 
     def _rebuild(self, op: StructuredOp, view: View) -> ir.Value | None:
-        """The operation over the view's index space, or None when that would compute more than before."""
+        """The operation over the view's index space, or None when that would compute more or be no operation."""
         single = view.single_map
         if single is None:
             return None
@@ -152,6 +153,8 @@ class _Hoist:
         if output is None:
             return None
         accesses.append(tuple(dim(i) for i in range(len(view.shape))))
+        if unbounded_dims(accesses, len(extents)):
+            return None
         reductions = [False] * len(view.shape) + [True] * sum(op.reductions)
         return build_generic(inputs, [output], accesses, reductions, op.body).results[0]
 

@@ -29,6 +29,7 @@ from smartmem_mlir.transforms.structured import (
     is_projection,
     read_structured,
     static_shape,
+    unbounded_dims,
 )
 from smartmem_mlir.transforms.view_ops import value_key
 
@@ -94,8 +95,14 @@ def _is_cheap(op: StructuredOp) -> bool:
     if not all(is_projection(access) for access in op.accesses) or _uses_output(op):
         return False
     whole = prod(op.extents)
-    large = [value for value in op.inputs if prod(static_shape(value.type) or ()) == whole]
-    return len(large) == 1 and all(_is_parallel_dim(expr) for expr in op.output_accesses[0])
+    large = [
+        access
+        for value, access in zip(op.inputs, op.input_accesses, strict=True)
+        if prod(static_shape(value.type) or ()) == whole
+    ]
+    if len(large) != 1 or unbounded_dims(large, len(op.extents)):
+        return False
+    return all(_is_parallel_dim(expr) for expr in op.output_accesses[0])
 
 
 def _uses_output(op: StructuredOp) -> bool:

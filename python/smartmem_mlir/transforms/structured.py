@@ -205,6 +205,13 @@ def is_projection(access: Access) -> bool:
     return all(isinstance(atom, Dim) for atom in seen) and len(set(seen)) == len(seen)
 
 
+def unbounded_dims(accesses: Sequence[Access], rank: int) -> list[int]:
+    """Dimensions that are no coordinate of any access: no operand would say how long they are."""
+    atoms = (expr.single_atom for access in accesses for expr in access)
+    bounded = {atom.index for atom in atoms if isinstance(atom, Dim)}
+    return [d for d in range(rank) if d not in bounded]
+
+
 def tensor_type(shape: Sequence[int], like: ir.Type) -> ir.RankedTensorType:
     """The tensor type of this shape with `like`'s element type and no encoding."""
     element = like.element_type if isinstance(like, ir.RankedTensorType) else like
