@@ -32,8 +32,8 @@ class ExporterName(str, Enum):
 
 Name = Annotated[str, typer.Argument(help="Model, as `smartmem zoo list` names it.", show_default=False)]
 Out = Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)]
-Small = Annotated[bool, typer.Option("--small", help="The variant of 1-2 M parameters, all its kinds of blocks.")]
-Opset = Annotated[int, typer.Option(help="ONNX operator set: dynamo 18-23, torchscript 11-20.")]
+Small = Annotated[bool, typer.Option("--small", help="The variant of 1-3 M parameters, all its kinds of blocks.")]
+Opset = Annotated[int, typer.Option(help="ONNX operator set: dynamo 18-23, torchscript 14-20.")]
 WithExporter = Annotated[ExporterName, typer.Option("--exporter", help="torchscript keeps shape arithmetic.")]
 Seed = Annotated[int, typer.Option(help="Seed of the weights and test inputs.")]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_OPSET = 18
 """What the dynamo exporter translates to without a version conversion."""
-OPSETS: dict[Exporter, tuple[int, int]] = {"dynamo": (18, 23), "torchscript": (11, 20)}
+OPSETS: dict[Exporter, tuple[int, int]] = {"dynamo": (18, 23), "torchscript": (14, 20)}
 """Lowest and highest operator set of each exporter."""
 
 

@@ -16,6 +16,7 @@ from smartmem_mlir.zoo import CARDS, find
 from smartmem_mlir.zoo.command import app
 from smartmem_mlir.zoo.environment import MissingPackageError, require, without_torchvision
 from smartmem_mlir.zoo.export import check_opset
+from smartmem_mlir.zoo.full_check import results
 from smartmem_mlir.zoo.sizes import load
 from smartmem_mlir.zoo.sizes_table import TOLERANCE, table
 
@@ -104,4 +105,4 @@ def test_small_variants_are_small() -> None:
 
 
 def test_generated_table_is_current() -> None:
-    assert (ROOT / "benchmarks" / "zoo.md").read_text() == table(load())
+    assert (ROOT / "benchmarks" / "zoo.md").read_text() == table(load(), results())
