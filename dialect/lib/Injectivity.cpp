@@ -14,7 +14,9 @@
 
 #include "QuasiAffineDetail.h"
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/Analysis/Presburger/Matrix.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include <map>
 
 using namespace mlir;
@@ -65,11 +67,13 @@ public:
     size_t before;
     do {
       before = atoms.size();
+      undecoded.clear();
       for (AffineExpr result : results)
         learn(LinearForm::of(result));
       // Conclusions add atoms while we iterate: go by index.
       for (size_t i = 0; i < order.size(); ++i)
         learnFromAtom(order[i]);
+      learnFromEquations();
     } while (atoms.size() != before);
   }
 
@@ -117,11 +121,49 @@ private:
       LinearForm smaller;
       smaller.terms.assign(unknown.terms.begin(), unknown.terms.begin() + i);
       std::optional<int64_t> width = getWidth(smaller);
-      if (!width || std::abs(unknown.terms[i].second) <= *width)
+      if (!width || std::abs(unknown.terms[i].second) <= *width) {
+        undecoded.push_back(std::move(unknown));
         return;
+      }
     }
     for (auto &term : unknown.terms)
       insert(term.first);
+  }
+
+  /// The shared forms that are no mixed radix are linear equations in their unknown
+  /// terms: Gauss-Jordan elimination finds those that have one solution.
+  void learnFromEquations() {
+    llvm::MapVector<AffineExpr, unsigned> columns;
+    for (const LinearForm &form : undecoded)
+      for (auto &term : form.terms)
+        columns.insert({term.first, columns.size()});
+    presburger::IntMatrix rows(undecoded.size(), columns.size());
+    for (auto [i, form] : llvm::enumerate(undecoded))
+      for (auto &term : form.terms)
+        rows(i, columns[term.first]) = term.second;
+    unsigned rank = 0;
+    for (unsigned column = 0; column < columns.size() && rank < rows.getNumRows(); ++column) {
+      unsigned pivot = rank;
+      while (pivot < rows.getNumRows() && rows(pivot, column) == 0)
+        ++pivot;
+      if (pivot == rows.getNumRows())
+        continue;
+      rows.swapRows(rank, pivot);
+      for (unsigned i = 0; i < rows.getNumRows(); ++i) {
+        if (i == rank || rows(i, column) == 0)
+          continue;
+        DynamicAPInt keep = rows(rank, column), drop = rows(i, column);
+        for (unsigned j = 0; j < columns.size(); ++j)
+          rows(i, j) = rows(i, j) * keep - rows(rank, j) * drop;
+        rows.normalizeRow(i);
+      }
+      ++rank;
+    }
+    for (unsigned i = 0; i < rank; ++i)
+      if (llvm::count_if(rows.getRow(i), [](const DynamicAPInt &x) { return x != 0; }) == 1)
+        for (auto &[atom, column] : columns)
+          if (rows(i, column) != 0)
+            insert(atom);
   }
 
   void learnFromAtom(AffineExpr atom) {
@@ -137,11 +179,20 @@ private:
                         divisor);
   }
 
+  /// `number floordiv divisor`, with nested divisions as one.
+  static AffineExpr getQuotient(AffineExpr number, int64_t divisor) {
+    auto nested = dyn_cast<AffineBinaryOpExpr>(number);
+    if (!nested || number.getKind() != AffineExprKind::FloorDiv)
+      return number.floorDiv(divisor);
+    int64_t inner = cast<AffineConstantExpr>(nested.getRHS()).getValue();
+    return llvm::MulOverflow(inner, divisor, divisor) ? number : nested.getLHS().floorDiv(divisor);
+  }
+
   /// `number mod divisor` is shared.
   void learnFromRemainder(AffineExpr number, int64_t divisor) {
     LinearForm form = LinearForm::of(number);
     // Quotient and remainder give the number.
-    LinearForm quotient = LinearForm::of(number.floorDiv(divisor));
+    LinearForm quotient = LinearForm::of(getQuotient(number, divisor));
     if (getUnknown(quotient).terms.empty())
       learn(form);
     // Multiples of the divisor do not matter, shared terms are a shared shift, and
@@ -174,8 +225,9 @@ private:
   }
 
   Box box;
-  DenseSet<AffineExpr> atoms;
-  SmallVector<AffineExpr> order;
+  DenseSet<AffineExpr> atoms;        ///< What is shared,
+  SmallVector<AffineExpr> order;     ///< in the order in which it was found.
+  SmallVector<LinearForm> undecoded; ///< Shared sums whose terms are not all shared yet.
 };
 
 } // namespace

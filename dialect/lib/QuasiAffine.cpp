@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuasiAffineDetail.h"
-#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
+#include <queue>
 
 using namespace mlir;
 using namespace mlir::smartmem;
@@ -206,28 +206,70 @@ std::optional<ValueSet> quasiaffine::getValueSet(AffineExpr expr, Box box) {
 // Exact ranges
 //===----------------------------------------------------------------------===//
 
-/// The smallest value of sign * expr on the box, by integer programming.
-static std::optional<int64_t> minimize(AffineExpr expr, Box box, int sign) {
-  unsigned rank = box.lower.size();
-  SmallVector<int64_t> flat;
-  FlatLinearConstraints constraints;
-  if (failed(getFlattenedAffineExpr(expr, rank, /*numSymbols=*/0, &flat, &constraints)) ||
-      constraints.getNumVars() > kMaxIntegerProgramVars)
-    return std::nullopt;
-  constraints.insertDimVar(0); // the objective comes first in the lexicographic order
-  SmallVector<int64_t> row(constraints.getNumCols());
-  row[0] = -1;
-  for (auto [i, coefficient] : llvm::enumerate(flat))
-    row[i + 1] = sign * coefficient;
-  constraints.addEquality(row);
-  for (unsigned i = 0; i < rank; ++i) {
-    constraints.addBound(presburger::BoundType::LB, i + 1, box.lower[i]);
-    constraints.addBound(presburger::BoundType::UB, i + 1, box.upper[i] - 1);
+namespace {
+
+/// A part of the box, with an upper bound of the expression there.
+struct Part {
+  int64_t bound, points;
+  SmallVector<int64_t, 6> lower, upper;
+
+  /// The most promising part comes first, of equal ones the smallest: it is settled soonest.
+  bool operator<(const Part &other) const {
+    return std::tie(bound, other.points) < std::tie(other.bound, points);
   }
-  auto optimum = constraints.findIntegerLexMin();
-  if (!optimum.isBounded())
+};
+
+} // namespace
+
+/// The largest value of `expr` on the box by branch and bound; nothing when the search
+/// takes too long. Interval arithmetic loses little on small boxes, and most maps are
+/// monotonic in the large, so few parts are ever looked at.
+static std::optional<int64_t> maximize(AffineExpr expr, Box box) {
+  std::priority_queue<Part> parts;
+  int64_t best = std::numeric_limits<int64_t>::min();
+  auto push = [&](ArrayRef<int64_t> lower, ArrayRef<int64_t> upper) {
+    std::optional<ValueSet> set = getValueSet(expr, Box{lower, upper});
+    std::optional<int64_t> points = Box{lower, upper}.size();
+    if (!set || !points)
+      return false;
+    if (set->exact)
+      best = std::max(best, set->max);
+    else if (set->max > best)
+      parts.push(
+          {set->max, *points, SmallVector<int64_t, 6>(lower), SmallVector<int64_t, 6>(upper)});
+    return true;
+  };
+  if (!push(box.lower, box.upper))
     return std::nullopt;
-  return int64_t((*optimum)[0]);
+  for (unsigned step = 0; !parts.empty() && parts.top().bound > best; ++step) {
+    if (step == kMaxSearchSteps)
+      return std::nullopt;
+    Part part = parts.top();
+    parts.pop();
+    Box here{part.lower, part.upper};
+    if (part.points <= kMaxPartPoints) {
+      SmallVector<int64_t> point(part.lower);
+      do
+        best = std::max(best, evaluate(expr, point));
+      while (nextPoint(point, here));
+      continue;
+    }
+    unsigned longest = 0;
+    for (unsigned i = 1; i < part.lower.size(); ++i)
+      if (part.upper[i] - part.lower[i] > part.upper[longest] - part.lower[longest])
+        longest = i;
+    int64_t middle = part.lower[longest] + (part.upper[longest] - part.lower[longest]) / 2;
+    SmallVector<int64_t, 6> lower(part.lower), upper(part.upper);
+    lower[longest] = upper[longest] = middle;
+    if (!push(lower, part.upper) || !push(part.lower, upper))
+      return std::nullopt;
+  }
+  return best;
+}
+
+std::optional<Range> smartmem::getBounds(AffineExpr expr, Box box) {
+  std::optional<ValueSet> set = getValueSet(expr, box);
+  return set ? std::optional<Range>({set->min, set->max}) : std::nullopt;
 }
 
 std::optional<Range> smartmem::getExactRange(AffineExpr expr, Box box) {
@@ -236,18 +278,8 @@ std::optional<Range> smartmem::getExactRange(AffineExpr expr, Box box) {
     return std::nullopt;
   if (set->exact)
     return Range{set->min, set->max};
-  std::optional<int64_t> points = box.size();
-  if (points && *points <= kMaxEnumeratedPoints) {
-    SmallVector<int64_t> point(box.lower);
-    Range range{evaluate(expr, point), evaluate(expr, point)};
-    while (nextPoint(point, box)) {
-      int64_t value = evaluate(expr, point);
-      range = {std::min(range.min, value), std::max(range.max, value)};
-    }
-    return range;
-  }
-  std::optional<int64_t> min = minimize(expr, box, 1), negatedMax = minimize(expr, box, -1);
-  if (!min || !negatedMax)
+  std::optional<int64_t> max = maximize(expr, box), negatedMin = maximize(-expr, box);
+  if (!max || !negatedMin)
     return std::nullopt;
-  return Range{*min, -*negatedMax};
+  return Range{-*negatedMin, *max};
 }

@@ -15,9 +15,13 @@ namespace mlir::smartmem::quasiaffine {
 
 /// Boxes up to this size are enumerated when reasoning fails: a few milliseconds.
 constexpr int64_t kMaxEnumeratedPoints = 1 << 12;
-/// Integer programs up to this many variables are solved: beyond it the exact
-/// algorithms can take exponential time.
-constexpr unsigned kMaxIntegerProgramVars = 24;
+/// Parts that branch and bound looks at before it gives up: about 50 ms.
+constexpr unsigned kMaxSearchSteps = 1 << 12;
+/// Parts up to this size are enumerated by branch and bound.
+constexpr int64_t kMaxPartPoints = 128;
+/// Integer programs up to this many variables are solved: beyond it the exact algorithms
+/// take seconds on unlucky maps.
+constexpr unsigned kMaxIntegerProgramVars = 12;
 
 /// What interval arithmetic knows of the values of an expression.
 struct ValueSet {

@@ -145,7 +145,12 @@ static LogicalResult verifyPiece(ViewOp op, unsigned index, PieceAttr piece) {
     return emitError() << "maps to " << map.getNumResults() << " dimensions but source "
                        << piece.getSource() << " has rank " << source.getRank();
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
-    std::optional<Range> range = getExactRange(expr, Box{piece.getLower(), piece.getUpper()});
+    Box box{piece.getLower(), piece.getUpper()};
+    std::optional<Range> range = getBounds(expr, box);
+    if (range && range->min >= 0 && range->max < source.getDimSize(i))
+      continue;
+    if (range)
+      range = getExactRange(expr, box);
     if (!range)
       return emitError() << "has an index that cannot be bounded: dimension " << i << " of "
                          << AffineMapAttr::get(map);

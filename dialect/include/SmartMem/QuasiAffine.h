@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // What the verifiers ask about a quasi-affine map on a box of integer points. Each
-// question is answered first by a procedure that is linear in the size of the map
-// and covers the maps that occur in practice; what it leaves open is settled by
-// enumeration (small boxes) or integer programming (few variables). No question
-// costs time in proportion to a large box.
+// question is answered first by a procedure that takes time in the size of the map and
+// covers the maps that occur in practice; what it leaves open is settled by a search
+// with a limit: branch and bound for ranges, enumeration (small boxes) or integer
+// programming (few variables) for injectivity. No question costs time in proportion to
+// a large box.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +37,10 @@ struct Range {
 
 /// Whether the map has no symbols and divides by positive constants only.
 bool isQuasiAffine(AffineMap map);
+
+/// Bounds of `expr` on a non-empty box, by interval arithmetic: not always attained.
+/// Nothing when a value overflows 63 bits.
+std::optional<Range> getBounds(AffineExpr expr, Box box);
 
 /// Smallest and largest value of `expr` on a non-empty box. Both are attained.
 /// Nothing when a value overflows 63 bits or the expression is too large to settle.

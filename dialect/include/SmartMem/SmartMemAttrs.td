@@ -97,8 +97,9 @@ def SmartMem_LayoutAttr : SmartMem_Attr<"Layout", "layout", [
     - no two elements share a physical coordinate
 
     The last one is decided exactly for the layouts met in practice (digits of
-    dimensions in any order, merged, split, swizzled) and for small tensors; a map
-    for which neither a proof nor a counterexample is found is refused.
+    dimensions in any order, merged, split, swizzled, independent sums), for small
+    tensors and for maps of few terms; a map for which neither a proof nor a
+    counterexample is found is refused.
   }];
   let parameters = (ins
     AttrParameter<"::mlir::AffineMap", "logical index to physical coordinate">:$map,
