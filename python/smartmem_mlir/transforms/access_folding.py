@@ -22,7 +22,7 @@ from smartmem_mlir.index_maps.refine import Digit, Refinement, StridedAccess, fa
 from smartmem_mlir.index_maps.simplify import Simplifier, simplify_exprs
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.structured import Access, StructuredOp, build_generic, is_projection, splat_init
-from smartmem_mlir.transforms.view_ops import shape_of, write_view
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, write_view
 
 
 def is_reshape(view: View) -> bool:
@@ -197,6 +197,17 @@ def projected_read(
     view = View.mapped([extents[d] for d in used], shape, [expr.substitute(renumber) for expr in wanted])
     read = view_of(view, value) if view_of else write_view(view, [value], value.type.element_type)
     return read, tuple(dim(d) for d in used)
+
+
+def through_views(value: ir.Value, wanted: Access, extents: Sequence[int]) -> tuple[ir.Value, Access]:
+    """Reads the tensor behind a view instead: a broadcast would make its source look as large as its result."""
+    while True:
+        op = defining_op(value)
+        single = read_view(op).single_map if op is not None and is_view(op) else None
+        if op is None or single is None:
+            return value, wanted
+        value = op.operands[0]
+        wanted = simplify_exprs([expr.substitute(wanted) for expr in single.exprs], Box.of(extents))
 
 
 def fold_into_output(op: StructuredOp, view: View) -> tuple[FoldedAccesses, tuple[int, ...]] | None:

@@ -20,7 +20,13 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import View
-from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read, projected_read, reads_index
+from smartmem_mlir.transforms.access_folding import (
+    is_reshape,
+    is_structured_read,
+    projected_read,
+    reads_index,
+    through_views,
+)
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
@@ -162,19 +168,8 @@ class _Hoist:
         """A tensor and a projection that together read `value` at `wanted`."""
         if not isinstance(value.type, ir.RankedTensorType):
             return value, wanted
-        value, wanted = _through_views(value, wanted, extents)
+        value, wanted = through_views(value, wanted, extents)
         return projected_read(value, wanted, extents, self.view_of)
-
-
-def _through_views(value: ir.Value, wanted: Access, extents: Sequence[int]) -> tuple[ir.Value, Access]:
-    """Reads the tensor behind a view instead: a broadcast would make its source look as large as its result."""
-    while True:
-        op = defining_op(value)
-        single = read_view(op).single_map if op is not None and is_view(op) else None
-        if op is None or single is None:
-            return value, wanted
-        value = op.operands[0]
-        wanted = simplify_exprs([expr.substitute(wanted) for expr in single.exprs], Box.of(extents))
 
 
 def _old_dims(op: StructuredOp, coordinates: Sequence[Expr], rank: int) -> list[Expr]:
