@@ -17,6 +17,13 @@ def load_generator():
     return module
 
 
+def test_every_pass_has_an_example():
+    from smartmem_mlir.transforms.registry import get_passes
+
+    find_example = load_generator().find_example
+    assert [argument for argument, cls in get_passes().items() if not find_example(cls).is_file()] == []
+
+
 @pytest.mark.parametrize("page", ["docs/dialect.md", "docs/passes.md"])
 def test_page_is_not_stale(page):
     generator = load_generator()

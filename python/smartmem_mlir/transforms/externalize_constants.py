@@ -112,7 +112,7 @@ class ExternalizeConstants(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-externalize-constants"
-    example: ClassVar[str] = "transforms/externalize-constants/large_constant.mlir"
+    example: ClassVar[str] = "large_constant.mlir"
 
     min_elements: int = option(DEFAULT_MIN_ELEMENTS, "Constants with fewer elements stay in the IR")
     archive: str | None = option(None, "File (.npz) to write the values to")

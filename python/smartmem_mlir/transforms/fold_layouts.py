@@ -153,7 +153,7 @@ class FoldLayouts(Pass):
 
     argument: ClassVar[str] = "smartmem-fold-layouts"
     anchor: ClassVar[str] = "func.func"
-    example: ClassVar[str] = "transforms/fold-layouts/sink_through_add.mlir"
+    example: ClassVar[str] = "sink_through_add.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the function to a fixed point."""

@@ -71,7 +71,7 @@ class PrintCost(Pass):
 
     argument: ClassVar[str] = "smartmem-print-cost"
     anchor: ClassVar[str] = "func.func"
-    example: ClassVar[str] = "transforms/print-cost/counts.mlir"
+    example: ClassVar[str] = "counts.mlir"
 
     json: bool = option(False, "Print a JSON object instead of text")
 
