@@ -53,7 +53,7 @@ def import_model(
     graph = static_graph(model, options)
     weights = parameters_of(graph)
     progress("lowering to linalg")
-    text = lower_isolated(emit_model(graph, weights, model.opsets[""]), list(weights), model.file)
+    text = lower_isolated(emit_model(graph, weights), list(weights), model.file)
     specs = {key: TensorSpec(key, w.type.shape, w.type.mlir_dtype) for key, w in weights.items()}
     return ImportedModel(
         name=name,

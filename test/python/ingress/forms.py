@@ -72,6 +72,14 @@ REWRITTEN: dict[str, Callable[[], onnx.ModelProto]] = {
     "softmax_11_default": lambda: single("Softmax", {"x": value("x", [2, 3, 2, 2])}, opset=12),
     "log_softmax_11": lambda: single("LogSoftmax", {"x": value("x", [3, 4, 2])}, opset=11, axis=0),
     "hardmax_11": lambda: single("Hardmax", {"x": value("x", [3, 2, 4])}, opset=11, axis=1),
+    "group_norm_18": lambda: single(
+        "GroupNormalization", {"x": value("x", [2, 6, 4, 4]), "s": f32(3), "b": f32(3)}, num_groups=3, opset=18
+    ),
+    "dft_17": lambda: single("DFT", {"x": value("x", [2, 9, 1])}, opset=17, onesided=1),
+    "grid_sample_16": lambda: single(
+        "GridSample", {"x": value("x", [1, 2, 4, 5]), "g": value("g", [1, 3, 3, 2])}, mode="bicubic", opset=16
+    ),
+    "dropout_11": lambda: single("Dropout", {"x": value("x", [2, 3])}, opset=11, ratio=0.3),
     "reduce_mean_f16": lambda: single("ReduceMean", {"x": value("x", [2, 900], F16)}, axes=[1], opset=13),
     "global_average_f16": lambda: single("GlobalAveragePool", {"x": value("x", [1, 2, 30, 30], F16)}),
     "average_pool_f16": lambda: single("AveragePool", {"x": value("x", [1, 2, 9, 9], F16)}, kernel_shape=[5, 5]),
@@ -289,6 +297,9 @@ KEPT: dict[str, Callable[[], onnx.ModelProto]] = {
     ),
     "matmul_broadcast": lambda: single("MatMul", {"a": value("a", [2, 1, 3, 4]), "b": value("b", [5, 4, 2])}),
     "squeeze_11": lambda: unary("Squeeze", [1, 3, 1, 2], opset=11, axes=[0, -2]),
+    "squeeze_11_all": lambda: unary("Squeeze", [1, 3, 1, 2], opset=11),
+    "split_13_equal": lambda: single("Split", {"x": value("x", [2, 6])}, opset=13, outputs=3, axis=1),
+    "softmax_11_last": lambda: unary("Softmax", [2, 5, 3], opset=11, axis=-1),
     "unsqueeze_11": lambda: unary("Unsqueeze", [3, 2], opset=11, axes=[0, -1]),
     "reduce_sum_11": lambda: unary("ReduceSum", [2, 3, 4], opset=11, axes=[-1, 0], keepdims=0),
     "reduce_mean_all": lambda: unary("ReduceMean", [2, 3, 4], opset=13, keepdims=0),

@@ -179,7 +179,7 @@ def import_case(case: Case) -> Imported | Verdict:
         arguments = tuple(array_of(v) for i, v in enumerate(case.inputs) if i not in constants)
         weights = parameters_of(graph)
         arguments += tuple(weight.load() for weight in weights.values())
-        return Imported(case, emit_model(graph, weights, read.opsets[""]), arguments)
+        return Imported(case, emit_model(graph, weights), arguments)
     return Verdict("refused", refusal)
 
 

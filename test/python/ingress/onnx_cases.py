@@ -52,7 +52,7 @@ def specialized(proto: onnx.ModelProto, options: ImportOptions | None = None) ->
     read = read_proto(copied, None)
     graph = static_graph(read, options or ImportOptions())
     weights = parameters_of(graph)
-    emitted = emit_model(graph, weights, read.opsets[""])
+    emitted = emit_model(graph, weights)
     arguments = [i for i in emitted.graph.input if i.name not in weights]
     del emitted.graph.input[:]
     emitted.graph.input.extend(arguments)

@@ -61,7 +61,7 @@ def import_bytes(path: Path, data: bytes) -> None:
         model = read_file(path)
         graph = static_graph(model, ImportOptions(dims={"batch": 2}))
         weights = parameters_of(graph)
-        emit_model(graph, weights, model.opsets[""])
+        emit_model(graph, weights)
         for weight in weights.values():
             weight.load()
 

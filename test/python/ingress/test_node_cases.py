@@ -67,6 +67,7 @@ def test_refusals_are_current(cases: dict[str, node_cases.Case], document: dict[
     assert found == listed
 
 
+@pytest.mark.slow
 def test_representative_cases_pass_through_iree(
     cases: dict[str, node_cases.Case], document: dict[str, dict[str, str]]
 ) -> None:

@@ -55,17 +55,20 @@ def walk_graph(graph: Specializer, subgraph: onnx.GraphProto, operands: Sequence
             inline_values(tensor, checked, graph.file),
             numpy_type(tensor.data_type, file=graph.file, node=tensor.name),
         )
-    walk_inlined(graph, subgraph.node, rename)
+    walk_inlined(graph, subgraph.node, rename, from_model=True)
     return [graph.resolve(rename[output.name]) for output in subgraph.output]
 
 
-def walk_inlined(graph: Specializer, nodes: Iterable[onnx.NodeProto], rename: dict[str, str]) -> None:
+def walk_inlined(
+    graph: Specializer, nodes: Iterable[onnx.NodeProto], rename: dict[str, str], *, from_model: bool
+) -> None:
     """Walk nodes of a graph or function that is put in place of a node.
 
     Args:
         graph: The walk.
         nodes: In topological order.
         rename: Names in the inlined graph -> names in the walked one; gets the nodes' outputs added.
+        from_model: Whether the nodes are the model's own, in the form of the model's opset.
     """
     for original in nodes:
         inner = onnx.NodeProto()
@@ -76,7 +79,7 @@ def walk_inlined(graph: Specializer, nodes: Iterable[onnx.NodeProto], rename: di
         inner.output[:] = [rename[name] if name else "" for name in inner.output]
         for subgraph in structure.subgraphs(inner):
             _rename_free(subgraph, rename)
-        graph.walk(inner)
+        graph.walk(inner, from_model=from_model)
 
 
 def _rename_free(subgraph: onnx.GraphProto, rename: dict[str, str]) -> None:

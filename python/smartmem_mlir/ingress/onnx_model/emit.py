@@ -18,13 +18,12 @@ def parameters_of(graph: StaticGraph) -> dict[str, LazyTensor]:
     return parameters
 
 
-def emit_model(graph: StaticGraph, parameters: dict[str, LazyTensor], opset: int) -> onnx.ModelProto:
+def emit_model(graph: StaticGraph, parameters: dict[str, LazyTensor]) -> onnx.ModelProto:
     """Build a model whose inputs are the graph's inputs followed by its parameters.
 
     Args:
         graph: The static graph.
         parameters: What `parameters_of` gave.
-        opset: Version of the default domain.
     """
 
     def info(name: str) -> onnx.ValueInfoProto:
@@ -43,4 +42,4 @@ def emit_model(graph: StaticGraph, parameters: dict[str, LazyTensor], opset: int
         literals,
         value_info=[info(name) for name in produced if name not in outputs],
     )
-    return onnx.helper.make_model(proto, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    return onnx.helper.make_model(proto, opset_imports=[onnx.helper.make_opsetid("", graph.opset)])

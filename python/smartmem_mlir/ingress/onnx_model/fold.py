@@ -49,7 +49,7 @@ def fold(graph: Specializer, node: onnx.NodeProto, types: Mapping[str, TensorTyp
         return _range(*operands)
     if not types and node.op_type not in _VALUE_SHAPED:
         return None
-    results = _evaluate(node, graph.opsets[""], operands)
+    results = _evaluate(node, graph.opset, operands)
     if results is None or any(
         types and type_of(value) != types[name] for value, name in zip(results, node.output, strict=False) if name
     ):

@@ -47,7 +47,7 @@ def expand(graph: Specializer, node: onnx.NodeProto) -> list[str] | None:
 
 def expand_definition(graph: Specializer, node: onnx.NodeProto) -> list[str] | None:
     """Replace a node by ONNX's definition of its operator, or return None if it has none at the model's opset."""
-    opset = graph.opsets[""]
+    opset = graph.opset
     schema = schema_of(node, opset)
     assert schema is not None
     body = _definition(graph, node, schema, opset)
@@ -61,7 +61,7 @@ def expand_definition(graph: Specializer, node: onnx.NodeProto) -> list[str] | N
     rename = dict.fromkeys(body.input, "")
     rename.update(zip(body.input, node.input, strict=False))
     wanted = [inner if outer else "" for inner, outer in zip(body.output, node.output, strict=False)]
-    walk_inlined(graph, structure.live_nodes(nodes, set(filter(None, wanted))), rename)
+    walk_inlined(graph, structure.live_nodes(nodes, set(filter(None, wanted))), rename, from_model=False)
     return [graph.resolve(rename[name]) if name else "" for name in wanted]
 
 

@@ -17,11 +17,6 @@ MAX_SHAPE_OPERAND = 1024
 """Constants with more elements are not shapes, axes or sizes, and inference does not need their values."""
 
 
-_INFER_AS_OF = {"AveragePool": 22, "LpPool": 22, "MaxPool": 22}
-"""Opsets before 22 give a pool with `ceil_mode` a last window that starts beyond the input, where it has no elements;
-neither ONNX Runtime nor the exporters' frameworks ever had it."""
-
-
 def schema_of(node: onnx.NodeProto, opset: int) -> onnx.defs.OpSchema | None:
     """The node's operator in the default domain as of an opset, or None if there is none."""
     try:
@@ -30,7 +25,7 @@ def schema_of(node: onnx.NodeProto, opset: int) -> onnx.defs.OpSchema | None:
         return None
 
 
-def check_node(graph: Specializer, node: onnx.NodeProto) -> None:
+def check_node(graph: Specializer, node: onnx.NodeProto, opset: int) -> None:
     """Check a node of the default domain against its operator's schema: attributes and number of operands.
 
     Raises:
@@ -38,7 +33,7 @@ def check_node(graph: Specializer, node: onnx.NodeProto) -> None:
     """
     context = onnx.checker.C.CheckerContext()
     context.ir_version = graph.ir_version
-    context.opset_imports = {"": graph.opsets[""]}
+    context.opset_imports = {"": opset}
     try:
         onnx.checker.check_node(node, context)
     except onnx.checker.ValidationError as error:
@@ -54,7 +49,7 @@ def infer(graph: Specializer, node: onnx.NodeProto) -> dict[str, TensorType]:
     """
     from smartmem_mlir.ingress.onnx_model.rewrites import Refuse
 
-    opset = max(graph.opsets[""], _INFER_AS_OF.get(node.op_type, 0))
+    opset = graph.opset
     schema = schema_of(node, opset)
     assert schema is not None, "unknown operators are refused before their types are inferred"
     operands = [name for name in node.input if name]

@@ -14,7 +14,7 @@ from smartmem_mlir.ingress.onnx_model.infer import schema_of
 from smartmem_mlir.ingress.onnx_model.structure import node_label
 
 if TYPE_CHECKING:
-    from smartmem_mlir.ingress.onnx_model.specialize import Specializer
+    pass
 
 MAX_NODES_LISTED = 8
 """Nodes named per operator and reason; the count is always that of all."""
@@ -66,13 +66,17 @@ REFUSED = {
 """Operators of the default domain that are refused, with the reason."""
 
 
-def refusal_of(node: onnx.NodeProto, graph: Specializer) -> str | None:
+DEPRECATED_BUT_SUPPORTED = frozenset({"GroupNormalization"})
+"""Operators whose deprecated versions have a newer one that can stand for them (`modernize`)."""
+
+
+def refusal_of(node: onnx.NodeProto, opset: int) -> str | None:
     """Why a node cannot be imported, as far as its operator alone decides it; None if it may be."""
     if node.domain:
         return "the operator's domain is not part of ONNX's core"
-    schema = schema_of(node, graph.opsets[""])
+    schema = schema_of(node, opset)
     if schema is None:
-        return f"opset {graph.opsets['']} has no such operator"
-    if schema.deprecated:
-        return f"the operator is deprecated in opset {graph.opsets['']}"
+        return f"opset {opset} has no such operator"
+    if schema.deprecated and node.op_type not in DEPRECATED_BUT_SUPPORTED:
+        return f"the operator is deprecated in opset {opset}"
     return REFUSED.get(node.op_type)

@@ -20,8 +20,9 @@ import onnx
 from smartmem_mlir.ingress.onnx_model import control_flow, functions, rewrites, unrolling
 from smartmem_mlir.ingress.onnx_model.fold import constant_value, fold
 from smartmem_mlir.ingress.onnx_model.infer import check_node, infer
+from smartmem_mlir.ingress.onnx_model.modernize import MODERN_OPSET, modernize
 from smartmem_mlir.ingress.onnx_model.reader import OnnxModel
-from smartmem_mlir.ingress.onnx_model.refusals import Refusals, refusal_of
+from smartmem_mlir.ingress.onnx_model.refusals import DEPRECATED_BUT_SUPPORTED, Refusals, refusal_of
 from smartmem_mlir.ingress.onnx_model.structure import live_nodes, node_label
 from smartmem_mlir.ingress.onnx_model.tensors import Array, LazyTensor, TensorType, type_of
 
@@ -32,6 +33,7 @@ class StaticGraph:
 
     Args:
         inputs: The model's inputs, in order.
+        opset: Version of the default domain that the nodes are of.
         outputs: Names of the values to return, in the order of the model's outputs.
         nodes: In topological order; none computes shapes.
         types: Every value's type.
@@ -40,6 +42,7 @@ class StaticGraph:
     """
 
     inputs: list[str]
+    opset: int
     outputs: list[str] = field(default_factory=list)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     types: dict[str, TensorType] = field(default_factory=dict)
@@ -56,9 +59,10 @@ class Specializer:
     """
 
     def __init__(self, model: OnnxModel, inputs: Mapping[str, TensorType]) -> None:
-        self.opsets = dict(model.opsets)
+        self.source_opset = model.opsets[""]
+        self.opset = max(self.source_opset, MODERN_OPSET)
         self.file: Path | None = model.file
-        self.graph = StaticGraph([i.name for i in model.graph.input])
+        self.graph = StaticGraph([i.name for i in model.graph.input], self.opset)
         self.refusals = Refusals(model.file)
         self.ir_version = model.ir_version
         self._alias: dict[str, str] = {}  # value that a rewrite replaced -> its replacement
@@ -83,7 +87,7 @@ class Specializer:
         """
         for node in live_nodes(graph.node, {output.name for output in graph.output}):
             self._current = node_label(node)
-            self.walk(node)
+            self.walk(node, from_model=True)
         self.refusals.raise_if_any()
         self.graph.outputs = [self.resolve(o.name) for o in graph.output]
         _remove_dead_nodes(self.graph)
@@ -128,7 +132,7 @@ class Specializer:
         """Emit a node of the default domain; it is walked like the model's own.
 
         Args:
-            op_type: ONNX operator, at the model's opset.
+            op_type: ONNX operator, at the walk's opset.
             inputs: Names of its operands; "" for an omitted one.
             outputs: How many results it has.
             attributes: Its attributes.
@@ -146,19 +150,24 @@ class Specializer:
 
     # The walk.
 
-    def walk(self, node: onnx.NodeProto) -> None:
-        """Fold, rewrite or keep one node whose operands have been walked."""
+    def walk(self, node: onnx.NodeProto, *, from_model: bool = False) -> None:
+        """Fold, rewrite or keep one node whose operands have been walked.
+
+        Args:
+            node: The node; it is changed.
+            from_model: Whether it is the model's own, in the form of the model's opset.
+        """
         node.input[:] = [self.resolve(name) for name in node.input]
         if node.domain == "ai.onnx":
             node.domain = ""
         if any(name in self._untyped for name in node.input):
-            reason = refusal_of(node, self)
+            reason = refusal_of(node, self.source_opset if from_model else self.opset)
             if reason is not None:
                 self.refusals.add(node, reason)
             self._untyped.update(filter(None, node.output))
             return
         try:
-            self._walk(node)
+            self._walk(node, from_model)
         except rewrites.Refuse as refusal:
             self.refuse(node, str(refusal))
         except rewrites.Abandoned:
@@ -169,8 +178,9 @@ class Specializer:
         self.refusals.add(node, reason)
         self._untyped.update(filter(None, node.output))
 
-    def _walk(self, node: onnx.NodeProto) -> None:
-        reason = refusal_of(node, self)
+    def _walk(self, node: onnx.NodeProto, from_model: bool) -> None:
+        opset = self.source_opset if from_model else self.opset
+        reason = refusal_of(node, opset)
         if reason is not None:
             self.refuse(node, reason)
             return
@@ -180,7 +190,11 @@ class Specializer:
         if node.op_type in ("Loop", "Scan"):
             self._replace(node, unrolling.unroll(self, node), {})
             return
-        check_node(self, node)
+        if node.op_type not in DEPRECATED_BUT_SUPPORTED:  # ONNX's checker rejects deprecated versions
+            check_node(self, node, opset)
+        if from_model and (modern := modernize(self, node)) is not None:
+            self.bind(node.output[0], modern)
+            return
         if node.op_type == "Constant":
             self._define_constant(node.output[0], constant_value(self, node))
             return

@@ -1,4 +1,4 @@
-"""Short ways for rewrites to emit nodes, the same at every opset."""
+"""Short ways for rewrites to emit nodes."""
 
 from __future__ import annotations
 
@@ -65,11 +65,8 @@ def cast(graph: Specializer, value: str, element_type: int) -> str:
 
 
 def reduce(graph: Specializer, operator: str, value: str, axes: Sequence[int], *, keepdims: bool = False) -> str:
-    """A reduction over some axes; the axes are an attribute or an operand, by opset."""
-    since = 13 if operator == "ReduceSum" else 18
-    if graph.opsets[""] >= since:
-        return str(graph.emit(operator, [value, graph.const(axes)], keepdims=int(keepdims)))
-    return str(graph.emit(operator, [value], axes=list(axes), keepdims=int(keepdims)))
+    """A reduction over some axes."""
+    return str(graph.emit(operator, [value, graph.const(axes)], keepdims=int(keepdims)))
 
 
 def scalar(graph: Specializer, number: float, like: str) -> str:

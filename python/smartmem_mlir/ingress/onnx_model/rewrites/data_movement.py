@@ -57,10 +57,15 @@ def slice_(graph: Specializer, node: onnx.NodeProto) -> str | None:
     steps = operands[3] if len(operands) > 3 and operands[3] is not None else np.ones(starts.size, np.int64)
     if (steps > 0).all():
         return None
+    # A gather from a slice with steps does not compile in IREE 3.13: only slices without steps stay slices.
+    plain = steps == 1
     value = node.input[0]
+    if plain.any():
+        value = graph.emit("Slice", [value, *(graph.const(v[plain]) for v in (starts, ends, axes))])
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        indices = range(shape[axis])[int(start) : int(end) : int(step)]
-        value = build.take(graph, value, list(indices), int(axis) % len(shape))
+        if step != 1:
+            indices = range(shape[axis])[int(start) : int(end) : int(step)]
+            value = build.take(graph, value, list(indices), int(axis) % len(shape))
     return value
 
 

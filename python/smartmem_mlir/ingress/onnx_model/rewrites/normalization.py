@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,22 +27,6 @@ def dropout(graph: Specializer, node: onnx.NodeProto) -> list[str]:
     return [node.input[0], mask][: len(node.output)]
 
 
-@rewrite("BatchNormalization")
-def batch_normalization(graph: Specializer, node: onnx.NodeProto) -> str | None:
-    """As defined, at opsets before those that torch-mlir knows."""
-    if graph.opsets[""] >= 15:
-        return None
-    if any(node.output[1:]) or attribute(node, "training_mode", 0):
-        raise Refuse("batch normalization in training mode is not supported")
-    value = node.input[0]
-    column = [-1] + [1] * (graph.type(value).rank - 2)
-    scale, bias, mean, variance = (build.reshape(graph, name, column) for name in node.input[1:5])
-    epsilon = build.scalar(graph, attribute(node, "epsilon", 1e-5), variance)
-    deviation = graph.emit("Sqrt", [graph.emit("Add", [variance, epsilon])])
-    normalized = graph.emit("Div", [graph.emit("Sub", [value, mean]), deviation])
-    return str(graph.emit("Add", [graph.emit("Mul", [normalized, scale]), bias]))
-
-
 @rewrite("LpNormalization")
 def lp_normalization(graph: Specializer, node: onnx.NodeProto) -> str:
     """As defined: a zero vector stays zero, where torch-mlir divides zero by zero."""
@@ -54,19 +37,6 @@ def lp_normalization(graph: Specializer, node: onnx.NodeProto) -> str:
     zero = build.scalar(graph, 0, value)
     quotient = graph.emit("Div", [value, norm])
     return str(graph.emit("Where", [graph.emit("Equal", [norm, zero]), zero, quotient]))
-
-
-@rewrite("Softmax", "LogSoftmax", "Hardmax")
-def softmax(graph: Specializer, node: onnx.NodeProto) -> str | None:
-    """Before opset 13 the operator normalises over all dimensions from the axis on, as one."""
-    if graph.opsets[""] >= 13:
-        return None
-    shape = graph.type(node.input[0]).shape
-    axis = attribute(node, "axis", 1) % max(len(shape), 1)
-    if len(shape) == 2 and axis == 1:
-        return None
-    flat = build.reshape(graph, node.input[0], [prod(shape[:axis]), prod(shape[axis:])])
-    return build.reshape(graph, graph.emit(node.op_type, [flat], axis=1), shape)
 
 
 @rewrite(

@@ -65,7 +65,7 @@ class Axis:
         raise Refuse(f"coordinate_transformation_mode {mode!r} is not supported")
 
 
-@rewrite("Resize", "Upsample")
+@rewrite("Resize")
 def resize(graph: Specializer, node: onnx.NodeProto) -> str:
     """One axis after the other."""
     value = node.input[0]

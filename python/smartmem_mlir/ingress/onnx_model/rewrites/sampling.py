@@ -38,7 +38,7 @@ def grid_sample(graph: Specializer, node: onnx.NodeProto) -> str:
     shape, places = graph.type(value).shape, graph.type(grid).shape
     batch, channels, *sizes = shape
     results = list(places[1:-1])
-    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(m := attribute(node, "mode", "linear"), m)
+    mode = attribute(node, "mode", "linear")
     emit = _Emitter(graph, grid)
     aligned = bool(attribute(node, "align_corners", 0))
     padding = attribute(node, "padding_mode", "zeros")

@@ -23,12 +23,8 @@ def dft(graph: Specializer, node: onnx.NodeProto) -> str:
     """`[..., n, re/im]` times a matrix of cosines and sines along the transformed axis."""
     value = node.input[0]
     rank = graph.type(value).rank
-    if graph.opsets[""] >= 20:
-        given = build.known(graph, node, 2)
-        axis = int(given.item()) if given is not None else -2
-    else:
-        axis = attribute(node, "axis", 1)
-    axis %= rank
+    given = build.known(graph, node, 2)
+    axis = (int(given.item()) if given is not None else -2) % rank
     length = build.known(graph, node, 1)
     size = graph.type(value).shape[axis]
     n = int(length.item()) if length is not None else size
