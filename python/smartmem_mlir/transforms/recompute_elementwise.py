@@ -180,7 +180,7 @@ class RecomputeElementwise(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-recompute-elementwise"
-    example: ClassVar[str] = "transforms/recompute_elementwise/layer_norm.mlir"
+    example: ClassVar[str] = "transforms/recompute-elementwise/layer_norm.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
