@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from smartmem_mlir.zoo import draw
 from smartmem_mlir.zoo.draw import Draw, spread
 
 DIGEST = "845bd02b720e9d2a8f0af58af648a5607e1eb6c32247d8de9bcb42be69e46c16"
@@ -24,6 +25,12 @@ def test_depends_on_key_and_seed_alone() -> None:
     np.testing.assert_array_equal(first, Draw("a", (8,), 0, 1, seed=1).values())
     assert not np.array_equal(first, Draw("b", (8,), 0, 1, seed=1).values())
     assert not np.array_equal(first, Draw("a", (8,), 0, 1, seed=2).values())
+
+
+def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Draw("a", (103,), 0, 1).values()
+    monkeypatch.setattr(draw, "_CHUNK", 10)
+    np.testing.assert_array_equal(Draw("a", (103,), 0, 1).values(), whole)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
