@@ -1,0 +1,20 @@
+// Whole tensors one after another are a concatenation, in the order in which they lie; parts of them are not.
+// RUN: smartmem-opt %s --smartmem-materialize-views | FileCheck %s
+
+// CHECK-LABEL: func.func @whole
+func.func @whole(%x: tensor<4x2xf32>, %y: tensor<4x3xf32>) -> tensor<4x5xf32> {
+  // CHECK: tensor.concat dim(1) %arg1, %arg0 : (tensor<4x3xf32>, tensor<4x2xf32>) -> tensor<4x5xf32>
+  %0 = smartmem.view %x, %y pieces [
+    [0 to 4, 0 to 3] from 1 at (d0, d1) -> (d0, d1), [0 to 4, 3 to 5] from 0 at (d0, d1) -> (d0, d1 - 3)
+  ] : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}
+
+// CHECK-LABEL: func.func @parts
+func.func @parts(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<5xf32> {
+  // CHECK-NOT: tensor.concat
+  // CHECK: arith.select
+  %0 = smartmem.view %x, %y pieces [[0 to 3] from 0 at (d0) -> (d0), [3 to 5] from 1 at (d0) -> (d0 - 3)]
+      : (tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
