@@ -68,11 +68,15 @@ void CommandBuffer::pushDescriptors(VkPipelineLayout layout, uint32_t set, uint3
   bound.isStale = bound.isStale && bound.pushed.all().size() > count;
 }
 
-DescriptorContents CommandBuffer::contentsOf(uint32_t set) const {
-  if (set >= sets_.size())
-    return {};
-  const BoundSet &bound = sets_[set];
-  return bound.set == VK_NULL_HANDLE ? bound.pushed : context_.descriptors.contents(bound.set);
+void CommandBuffer::loadContents(size_t count) {
+  static const DescriptorContents nothing;
+  contents_.assign(count, &nothing);
+  copies_.clear();
+  for (size_t set = 0; set < std::min(count, sets_.size()); ++set) {
+    if (sets_[set].set != VK_NULL_HANDLE)
+      copies_.push_back(context_.descriptors.contents(sets_[set].set));
+    contents_[set] = sets_[set].set == VK_NULL_HANDLE ? &sets_[set].pushed : &copies_.back();
+  }
 }
 
 /// Binding a shadow layout disturbs the sets bound for the application's layout; a later dispatch
@@ -115,11 +119,13 @@ bool CommandBuffer::prepareDispatch() {
     return true;
   if (!failure_.ok())
     return false;
+  CpuTimer timer(context_.statistics.cpu_ns_recording, context_.info.options.wantsStatistics());
   Status status;
   if (pipeline_->shadow) {
     status = recordRedirected();
   } else {
     status = restoreSets();
+    loadContents(sets_.size());
     noteBuffers();
   }
   effects_.insert(effects_.end(), writes_.begin(), writes_.end());

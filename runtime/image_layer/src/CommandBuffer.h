@@ -13,6 +13,7 @@
 #include "Pipeline.h"
 #include "TexelView.h"
 #include <array>
+#include <deque>
 
 namespace smartmem::image_layer {
 
@@ -90,14 +91,15 @@ private:
   Status recordRedirected();
   Status resolveImage(const ImageBinding &binding, VkDescriptorImageInfo &info);
   Status resolveTexelBuffer(const ImageBinding &binding, VkBufferView &view);
-  Status resolveTensor(const ImageBinding &binding, VkDescriptorBufferInfo &buffer);
-  Status bindShadowSets(const std::vector<VkDescriptorImageInfo> &images,
-                        const std::vector<VkBufferView> &views);
+  Status resolveTensor(const ImageBinding &binding, VkDescriptorBufferInfo &buffer,
+                       AddressRange &range);
+  Status bindShadowSets();
   void noteBuffers();
   void noteAccess(const ShaderBinding &binding, bool isExact, Image *image,
                   const AddressRange &range);
   Status restoreSets();
-  DescriptorContents contentsOf(uint32_t set) const;
+  /// What is bound to each of the first `count` sets; valid until the next command.
+  void loadContents(size_t count);
   uint32_t quantity(const std::optional<Quantity> &quantity, uint32_t otherwise) const;
   void fail(Status status);
 
@@ -108,10 +110,16 @@ private:
   const Pipeline *pipeline_ = nullptr;
   std::array<uint8_t, 256> pushConstants_ = {};
   std::vector<BoundSet> sets_;
-  std::vector<DescriptorContents> contents_; ///< Of the dispatch at hand, by set.
   std::vector<Effect> effects_;
-  std::vector<Effect> writes_; ///< Of the dispatch at hand: they come after its reads.
   RecordedResources resources_;
+
+  // Of the dispatch at hand; members, so that their memory is kept.
+  std::vector<const DescriptorContents *> contents_; ///< By set.
+  std::deque<DescriptorContents> copies_;            ///< Of those in sets that others may change.
+  std::vector<VkDescriptorImageInfo> imageInfos_;    ///< By position in the pipeline's images.
+  std::vector<VkBufferView> texelViews_;             ///< Likewise.
+  std::vector<VkWriteDescriptorSet> descriptorWrites_;
+  std::vector<Effect> writes_; ///< They come after its reads.
 };
 
 } // namespace smartmem::image_layer

@@ -20,7 +20,7 @@ Device::Device(DeviceInfo info, SetLoaderData setLoaderData)
 Device::~Device() {
   commandBuffers_.clear();
   queues_.clear();
-  if (!info_.options.statisticsPath.empty())
+  if (info_.options.wantsStatistics())
     statistics.append(info_.options.statisticsPath, info_.properties.deviceName);
 }
 

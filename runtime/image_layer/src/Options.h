@@ -37,6 +37,8 @@ struct Options {
   VkDeviceSize poolBytes = VkDeviceSize(256) << 20;
   std::string limits;
 
+  bool wantsStatistics() const { return !statisticsPath.empty(); }
+
   static Status fromEnvironment(Options &options);
   /// Applies SMARTMEM_IMAGE_LIMITS, which can lower a limit and never raise it.
   Status lowerLimits(ImageLimits &limits) const;

@@ -83,14 +83,18 @@ VkResult Queue::submit(uint32_t count, const VkSubmitInfo *infos, VkFence fence,
 
 VkResult Queue::submitAround(const std::vector<CommandBuffer *> &commandBuffers,
                              const std::function<VkResult(const Extras &)> &submit) {
+  bool wantsTime = context_.info.options.wantsStatistics();
+  CpuTimer before(context_.statistics.cpu_ns_submitting, wantsTime);
   collectFinished();
   std::vector<const std::vector<Effect> *> effects;
   for (const CommandBuffer *commandBuffer : commandBuffers)
     if (!commandBuffer->effects().empty())
       effects.push_back(&commandBuffer->effects());
   Extras extras;
-  if (effects.empty())
+  if (effects.empty()) {
+    before.stop();
     return submit(extras);
+  }
 
   auto failed = [&](const Status &status) {
     ++context_.statistics.errors;
@@ -108,7 +112,10 @@ VkResult Queue::submitAround(const std::vector<CommandBuffer *> &commandBuffers,
     return failed(status);
   }
   extras.signalValue = lastValue_ + 1;
-  if (VkResult result = submit(extras)) {
+  before.stop();
+  VkResult result = submit(extras);
+  CpuTimer after(context_.statistics.cpu_ns_submitting, wantsTime);
+  if (result != VK_SUCCESS) {
     context_.images.rollbackSubmission();
     if (extras.transition)
       idle_.push_back(extras.transition);

@@ -43,12 +43,10 @@ void CommandBuffer::noteAccess(const ShaderBinding &binding, bool isExact, Image
 
 /// Notes what the bound pipeline does to its plain storage buffers.
 void CommandBuffer::noteBuffers() {
-  DescriptorContents contents;
-  uint32_t loadedSet = ~0u;
   for (const ShaderBinding &binding : pipeline_->buffers) {
-    if (binding.set != loadedSet)
-      contents = contentsOf(loadedSet = binding.set);
-    const BufferDescriptor *descriptor = contents.find(binding.binding);
+    if (binding.set >= contents_.size())
+      continue;
+    const BufferDescriptor *descriptor = contents_[binding.set]->find(binding.binding);
     AddressRange range;
     // Without a descriptor or a known buffer there is no image either.
     if (!descriptor || !context_.buffers
@@ -62,29 +60,30 @@ void CommandBuffer::noteBuffers() {
   }
 }
 
-/// Finds the (buffer, offset, size) of the tensor behind a redirected binding. `range` is the whole
-/// binding for a tensor without an offset, and what follows the offset else.
-Status CommandBuffer::resolveTensor(const ImageBinding &binding, VkDescriptorBufferInfo &buffer) {
-  const BufferDescriptor *descriptor = contents_[binding.shader.set].find(binding.shader.binding);
+/// Finds the tensor behind a redirected binding: the whole binding, or what follows the offset.
+Status CommandBuffer::resolveTensor(const ImageBinding &binding, VkDescriptorBufferInfo &buffer,
+                                    AddressRange &range) {
+  const BufferDescriptor *descriptor = contents_[binding.shader.set]->find(binding.shader.binding);
   if (!descriptor)
     return Status::invalid("no buffer is bound there");
   buffer = descriptor->buffer;
-  AddressRange whole;
   SMARTMEM_RETURN_IF_ERROR(
-      context_.buffers.resolveForImage(buffer.buffer, buffer.offset, buffer.range, whole));
+      context_.buffers.resolveForImage(buffer.buffer, buffer.offset, buffer.range, range));
   VkDeviceSize offset = quantity(binding.offset, 0);
-  if (offset > whole.size())
+  if (offset > range.size())
     return Status::invalid(format("offset %llu lies outside the %llu bytes that are bound",
                                   static_cast<unsigned long long>(offset),
-                                  static_cast<unsigned long long>(whole.size())));
+                                  static_cast<unsigned long long>(range.size())));
+  range.begin += offset;
   buffer.offset += offset;
-  buffer.range = whole.size() - offset;
+  buffer.range = range.size();
   return {};
 }
 
 Status CommandBuffer::resolveImage(const ImageBinding &binding, VkDescriptorImageInfo &info) {
   VkDescriptorBufferInfo buffer;
-  SMARTMEM_RETURN_IF_ERROR(resolveTensor(binding, buffer));
+  AddressRange range;
+  SMARTMEM_RETURN_IF_ERROR(resolveTensor(binding, buffer, range));
   ImageShape shape{binding.shader.viewType, binding.format, quantity(binding.width, 1),
                    quantity(binding.height, 1), quantity(binding.depth, 1)};
   SMARTMEM_RETURN_IF_ERROR(shape.check(context_.info.limits));
@@ -96,9 +95,7 @@ Status CommandBuffer::resolveImage(const ImageBinding &binding, VkDescriptorImag
     return Status::invalid(format("a %s takes %llu bytes and the tensor has %llu",
                                   shape.toString().c_str(), static_cast<unsigned long long>(bytes),
                                   static_cast<unsigned long long>(buffer.range)));
-  AddressRange range;
-  SMARTMEM_RETURN_IF_ERROR(
-      context_.buffers.resolveForImage(buffer.buffer, buffer.offset, bytes, range));
+  range.end = range.begin + bytes;
   Image *image = nullptr;
   SMARTMEM_RETURN_IF_ERROR(context_.images.acquire(range, shape, image));
   resources_.images.push_back(image);
@@ -110,7 +107,8 @@ Status CommandBuffer::resolveImage(const ImageBinding &binding, VkDescriptorImag
 
 Status CommandBuffer::resolveTexelBuffer(const ImageBinding &binding, VkBufferView &view) {
   VkDescriptorBufferInfo buffer;
-  SMARTMEM_RETURN_IF_ERROR(resolveTensor(binding, buffer));
+  AddressRange range;
+  SMARTMEM_RETURN_IF_ERROR(resolveTensor(binding, buffer, range));
   if (binding.width) {
     VkDeviceSize bytes = VkDeviceSize(quantity(binding.width, 0)) * binding.format->texelBytes;
     if (bytes == 0 || bytes > buffer.range || (bytes < buffer.range && !binding.offset))
@@ -121,9 +119,7 @@ Status CommandBuffer::resolveTexelBuffer(const ImageBinding &binding, VkBufferVi
   }
   std::shared_ptr<TexelView> texelView;
   SMARTMEM_RETURN_IF_ERROR(context_.views.acquire(buffer, *binding.format, texelView));
-  AddressRange range;
-  SMARTMEM_RETURN_IF_ERROR(
-      context_.buffers.resolve(buffer.buffer, buffer.offset, buffer.range, range));
+  range.end = range.begin + buffer.range;
   noteAccess(binding.shader, true, nullptr, range);
   context_.statistics.bytes_as_texel_buffer += buffer.range;
   view = texelView->handle();
@@ -132,23 +128,20 @@ Status CommandBuffer::resolveTexelBuffer(const ImageBinding &binding, VkBufferVi
 }
 
 Status CommandBuffer::recordRedirected() {
-  contents_.clear();
-  for (uint32_t set = 0; set < pipeline_->shadow->sets().size(); ++set)
-    contents_.push_back(contentsOf(set));
-
+  loadContents(pipeline_->shadow->sets().size());
   size_t count = pipeline_->images.size();
-  std::vector<VkDescriptorImageInfo> images(count);
-  std::vector<VkBufferView> views(count);
+  imageInfos_.resize(count);
+  texelViews_.resize(count);
   for (size_t index = 0; index < count; ++index) {
     const ImageBinding &binding = pipeline_->images[index];
-    Status status = binding.shader.isImage() ? resolveImage(binding, images[index])
-                                             : resolveTexelBuffer(binding, views[index]);
+    Status status = binding.shader.isImage() ? resolveImage(binding, imageInfos_[index])
+                                             : resolveTexelBuffer(binding, texelViews_[index]);
     if (!status.ok())
       return Status::error(status.result(),
                            format("binding %u: ", binding.shader.binding) + status.message());
   }
   noteBuffers();
-  SMARTMEM_RETURN_IF_ERROR(bindShadowSets(images, views));
+  SMARTMEM_RETURN_IF_ERROR(bindShadowSets());
   for (BoundSet &bound : sets_)
     bound.isStale = true;
   ++context_.statistics.dispatches_redirected;
@@ -157,44 +150,42 @@ Status CommandBuffer::recordRedirected() {
   return {};
 }
 
-Status CommandBuffer::bindShadowSets(const std::vector<VkDescriptorImageInfo> &images,
-                                     const std::vector<VkBufferView> &views) {
+Status CommandBuffer::bindShadowSets() {
   const DeviceTable &table = context_.info.table;
   const ShadowLayout &shadow = *pipeline_->shadow;
-  std::vector<VkWriteDescriptorSet> writes;
   for (uint32_t index = 0; index < shadow.sets().size(); ++index) {
     const ShadowLayout::Set &set = shadow.sets()[index];
     VkDescriptorSet handle = VK_NULL_HANDLE;
     if (!set.isPush)
       SMARTMEM_RETURN_IF_ERROR(context_.shadowPools.allocate(set.handle, resources_.pools, handle));
-    writes.clear();
+    descriptorWrites_.clear();
     for (const VkDescriptorSetLayoutBinding &declared : set.bindings) {
       VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
       write.dstSet = handle;
       write.dstBinding = declared.binding;
       write.descriptorCount = 1;
       write.descriptorType = declared.descriptorType;
-      for (size_t image = 0; image < images.size(); ++image) {
+      for (size_t image = 0; image < imageInfos_.size(); ++image) {
         const ShaderBinding &binding = pipeline_->images[image].shader;
         if (binding.set != index || binding.binding != declared.binding)
           continue;
-        write.pImageInfo = binding.isImage() ? &images[image] : nullptr;
-        write.pTexelBufferView = binding.isImage() ? nullptr : &views[image];
+        write.pImageInfo = binding.isImage() ? &imageInfos_[image] : nullptr;
+        write.pTexelBufferView = binding.isImage() ? nullptr : &texelViews_[image];
       }
       if (!write.pImageInfo && !write.pTexelBufferView) {
-        const BufferDescriptor *descriptor = contents_[index].find(declared.binding);
+        const BufferDescriptor *descriptor = contents_[index]->find(declared.binding);
         if (!descriptor)
           continue; // The shader does not use it, or the application forgot it: not our concern.
         write.pBufferInfo = &descriptor->buffer;
       }
-      writes.push_back(write);
+      descriptorWrites_.push_back(write);
     }
-    uint32_t count = static_cast<uint32_t>(writes.size());
+    uint32_t count = static_cast<uint32_t>(descriptorWrites_.size());
     if (set.isPush) {
       table.CmdPushDescriptorSetKHR(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, shadow.handle(), index,
-                                    count, writes.data());
+                                    count, descriptorWrites_.data());
     } else {
-      table.UpdateDescriptorSets(context_.info.device, count, writes.data(), 0, nullptr);
+      table.UpdateDescriptorSets(context_.info.device, count, descriptorWrites_.data(), 0, nullptr);
       table.CmdBindDescriptorSets(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, shadow.handle(), index,
                                   1, &handle, 0, nullptr);
     }

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 namespace smartmem::image_layer {
 
@@ -39,6 +40,12 @@ void Statistics::append(const std::string &path, const char *deviceName) const {
     written = false;
   if (!written)
     log(LogLevel::Error, "cannot write statistics to " + path + ": " + strerror(errno));
+}
+
+uint64_t CpuTimer::now() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
 } // namespace smartmem::image_layer

@@ -37,6 +37,8 @@ struct Statistics {
   X(bytes_as_image)      /* tensor bytes bound as images, summed over dispatches */                \
   X(bytes_as_texel_buffer) /* the same, as texel buffers */                                        \
   X(bytes_as_buffer)     /* the same, as plain buffers of redirected dispatches */                 \
+  X(cpu_ns_recording)    /* CPU time of preparing dispatches, the driver's part included */        \
+  X(cpu_ns_submitting)   /* CPU time that the layer adds to submissions */                         \
   X(errors)              /* failures reported */
   // clang-format on
 
@@ -48,6 +50,29 @@ struct Statistics {
   std::string toJson(const char *deviceName) const;
   /// Appends toJson() to a file; a path that cannot be written is logged as an error.
   void append(const std::string &path, const char *deviceName) const;
+};
+
+/// Adds the CPU time of its scope to a counter. Reading the clock is a system call, so it is only
+/// done where statistics are wanted.
+class CpuTimer {
+public:
+  CpuTimer(Statistics::Counter &counter, bool isEnabled)
+      : counter_(isEnabled ? &counter : nullptr), start_(isEnabled ? now() : 0) {}
+  ~CpuTimer() { stop(); }
+  CpuTimer(const CpuTimer &) = delete;
+  CpuTimer &operator=(const CpuTimer &) = delete;
+
+  void stop() {
+    if (counter_)
+      *counter_ += now() - start_;
+    counter_ = nullptr;
+  }
+
+private:
+  static uint64_t now();
+
+  Statistics::Counter *counter_;
+  uint64_t start_;
 };
 
 } // namespace smartmem::image_layer

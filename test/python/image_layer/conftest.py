@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes.util
+import fcntl
 import os
 import shutil
 import subprocess
@@ -38,12 +39,22 @@ def tools_on_path() -> None:
     _require(ctypes.util.find_library("vulkan") is not None, "the Vulkan loader")
 
 
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Keeps other test processes out."""
+    BUILD.parent.mkdir(exist_ok=True)
+    with (BUILD.parent / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def layer_directory(tools_on_path: None) -> Path:
     """Builds the layer; returns the directory of the library and its manifest."""
-    if not (BUILD / "CMakeCache.txt").exists():
-        subprocess.run(["cmake", "-S", SOURCE, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Release"], check=True)
-    subprocess.run(["cmake", "--build", BUILD, "--parallel", "2"], check=True)
+    with _alone("image_layer"):
+        if not (BUILD / "CMakeCache.txt").exists():
+            subprocess.run(["cmake", "-S", SOURCE, "-B", BUILD], check=True)
+        subprocess.run(["cmake", "--build", BUILD], check=True)
     return BUILD
 
 
@@ -56,8 +67,9 @@ def _lavapipe() -> Path | None:
 def _swiftshader() -> Path | None:
     directory = Path(os.environ.get("SMARTMEM_SWIFTSHADER_DIR", ROOT / "build" / "swiftshader"))
     manifest = directory / "vk_swiftshader_icd.json"
-    if not manifest.exists():
-        subprocess.run([SOURCE / "tests" / "fetch-swiftshader", directory], check=False)
+    with _alone("swiftshader"):
+        if not manifest.exists():
+            subprocess.run([SOURCE / "tests" / "fetch-swiftshader", directory], check=False)
     return manifest if manifest.exists() else None
 
 

@@ -62,6 +62,7 @@ def test_the_loader_finds_it_by_either_variable(runner: Runner, layer_directory:
     assert "vulkan://" in outcome.text
 
 
+@pytest.mark.slow
 def test_cross_compiles_to_arm64(tools_on_path: None, tmp_path: Path) -> None:
     if shutil.which("aarch64-linux-gnu-g++") is None:
         pytest.skip("the cross compiler is not installed (Debian: g++-aarch64-linux-gnu)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import vulkan as vk
@@ -145,6 +147,19 @@ def test_overwriting_a_byte_kills_the_image(app: App, refuses: Refuses, how: str
         app.barrier(commands)
         unpack.dispatch(commands, UNPACK, [IMAGE, OUT])
     with refuses("holds no tensor"):
+        app.submit(commands)
+
+
+@pytest.mark.parametrize(("width", "height", "offset"), [(4, 8, 0), (8, 4, -256), (8, 4, 256), (2, 1, 256)])
+def test_an_image_kills_those_it_overlaps(app: App, refuses: Refuses, width: int, height: int, offset: int) -> None:
+    other = replace(PACK, width=width, height=height)
+    place = (IMAGE[0] + offset, width * height * 16)
+    pack, unpack, pack_other = app.pipeline(PACK), app.pipeline(UNPACK), app.pipeline(other)
+    with app.recording() as commands:
+        pack.dispatch(commands, PACK, [IN, IMAGE])
+        pack_other.dispatch(commands, other, [(0, place[1]), place])
+        unpack.dispatch(commands, UNPACK, [IMAGE, OUT])
+    with refuses(f"but those bytes are held by a {width}x{height} rgba32f image at bytes [{place[0]}, "):
         app.submit(commands)
 
 
