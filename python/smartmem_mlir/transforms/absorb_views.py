@@ -109,7 +109,7 @@ class AbsorbViews(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-absorb-views"
-    example: ClassVar[str] = "transforms/absorb-views/shifted_windows.mlir"
+    example: ClassVar[str] = "shifted_windows.mlir"
     dependent_dialects: ClassVar[tuple[str, ...]] = ("affine", "arith", "linalg", "smartmem", "tensor")
 
     max_pieces: int = option(4, "Views of more pieces become tensors; each piece is a select an element.")

@@ -97,7 +97,7 @@ class ComposeViews(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-compose-views"
-    example: ClassVar[str] = "transforms/compose-views/roll_of_slices.mlir"
+    example: ClassVar[str] = "roll_of_slices.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

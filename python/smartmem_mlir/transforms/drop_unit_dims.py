@@ -54,7 +54,7 @@ class DropUnitDims(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-drop-unit-dims"
-    example: ClassVar[str] = "transforms/drop-unit-dims/kept_dimension.mlir"
+    example: ClassVar[str] = "kept_dimension.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

@@ -123,7 +123,7 @@ class FoldViews(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-fold-views"
-    example: ClassVar[str] = "transforms/fold-views/transposed_keys.mlir"
+    example: ClassVar[str] = "transposed_keys.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

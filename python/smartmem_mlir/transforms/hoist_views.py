@@ -191,7 +191,7 @@ class HoistViews(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-hoist-views"
-    example: ClassVar[str] = "transforms/hoist-views/layer_norm_windows.mlir"
+    example: ClassVar[str] = "layer_norm_windows.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

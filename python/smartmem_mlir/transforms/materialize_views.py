@@ -228,7 +228,7 @@ class MaterializeViews(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-materialize-views"
-    example: ClassVar[str] = "transforms/materialize-views/rotation.mlir"
+    example: ClassVar[str] = "rotation.mlir"
     dependent_dialects: ClassVar[tuple[str, ...]] = ("affine", "arith", "linalg", "smartmem", "tensor")
 
     def run(self, op: ir.Operation) -> None:

@@ -42,7 +42,7 @@ class RaiseViews(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-raise-views"
-    example: ClassVar[str] = "transforms/raise-views/window_partition.mlir"
+    example: ClassVar[str] = "window_partition.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

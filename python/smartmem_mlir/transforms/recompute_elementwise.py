@@ -180,7 +180,7 @@ class RecomputeElementwise(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-recompute-elementwise"
-    example: ClassVar[str] = "transforms/recompute-elementwise/layer_norm.mlir"
+    example: ClassVar[str] = "layer_norm.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

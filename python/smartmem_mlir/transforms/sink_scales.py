@@ -155,7 +155,7 @@ class SinkScales(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-sink-scales"
-    example: ClassVar[str] = "transforms/sink-scales/attention_scores.mlir"
+    example: ClassVar[str] = "attention_scores.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
