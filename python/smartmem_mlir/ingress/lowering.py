@@ -6,6 +6,7 @@ torch-mlir is C++ with assertions: on a graph that it does not expect it can abo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,10 +91,17 @@ def _check_dialects(ir: Any, module: Any) -> None:
 
     module.operation.walk(visit)
     if found:
-        raise LoweringError(f"it ends in {', '.join(sorted(found))}, which IREE does not accept")
+        raise LoweringError(f"torch-mlir lowers it to {', '.join(sorted(found))}, which neither MLIR nor IREE knows")
 
 
 def _first_line(error: Exception) -> str:
     diagnostics = [d.message for d in getattr(error, "error_diagnostics", [])]
     lines = [line.strip() for line in (diagnostics or [str(error)])[0].splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    # Diagnostics end in the operation's text, which names nothing that the user knows.
+    message = re.split(r': (?=%|"torch)', lines[0])[0]
+    illegal = re.match(r"failed to legalize operation '(torch\.[\w.]+)'", message)
+    if illegal and illegal[1] == "torch.operator":
+        return "torch-mlir does not lower this form of the operator"
+    return f"torch-mlir does not lower {illegal[1]}" if illegal else f"torch-mlir: {message}"

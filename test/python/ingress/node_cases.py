@@ -23,6 +23,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,14 @@ LIST = Path(__file__).with_name("node_cases.yaml")
 CACHE = Path(__file__).parents[3] / "build" / "node_cases.json"
 BATCH = 40
 """Cases per compiled module."""
+
+FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+    "--iree-opt-level=O0",  # the cases are about meaning, and there are 1,500 of them
+    "--iree-input-demote-f64-to-f32=false",  # the default changes the function's types
+)
 
 DATA_DEPENDENT = "only known when the model runs"
 """Part of every refusal that making operands constant can cure."""
@@ -205,7 +214,7 @@ def run_cases(cases: Iterable[Case], *, log: bool = True, cached: bool = True) -
     ready: list[tuple[Imported, str]] = []
     for item, (text, error) in zip(imported, _lower([i.model for i in imported], cache), strict=True):
         if text is None:
-            verdicts[item.case.name] = Verdict("refused", f"torch-mlir: {error}")
+            verdicts[item.case.name] = Verdict("refused", error)
         else:
             ready.append((item, text))
     if cached:
@@ -226,7 +235,9 @@ def run_cases(cases: Iterable[Case], *, log: bool = True, cached: bool = True) -
 
 def _lower(models: Sequence[onnx.ModelProto], cache: dict[str, Any]) -> list[tuple[str | None, str]]:
     """Lower models, each distinct one once and only if it is not in the cache."""
-    keys = [hashlib.sha256(m.SerializeToString(deterministic=True)).hexdigest() for m in models]
+    importer = version("torch-mlir")
+    digests = (hashlib.sha256(m.SerializeToString(deterministic=True)).hexdigest() for m in models)
+    keys = [f"{digest} {importer}" for digest in digests]
     todo = {key: model for key, model in zip(keys, models, strict=True) if key not in cache}
     for key, lowered in zip(todo, lower_all(list(todo.values()), []), strict=True):
         cache[key] = [lowered.text, lowered.error]
@@ -242,7 +253,7 @@ def _key(item: Imported, text: str) -> str:
     digest = hashlib.sha256(text.encode())
     for value in (*item.arguments, *item.case.outputs):
         digest.update(array_of(value).tobytes())
-    return digest.hexdigest()
+    return f"{digest.hexdigest()} {version('iree-base-compiler')} {' '.join(FLAGS)}"
 
 
 def _run_batch(batch: Sequence[tuple[Imported, str]]) -> dict[str, Verdict]:
@@ -250,11 +261,7 @@ def _run_batch(batch: Sequence[tuple[Imported, str]]) -> dict[str, Verdict]:
     with tempfile.TemporaryDirectory() as directory:
         source, binary = Path(directory) / "batch.mlir", Path(directory) / "batch.vmfb"
         source.write_text(_merge([text for _, text in batch]))
-        command = [
-            str(Path(sys.executable).with_name("iree-compile")), str(source), "-o", str(binary),
-            "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
-            "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O0", "--iree-input-demote-f64-to-f32=false",
-        ]  # fmt: skip
+        command = [str(Path(sys.executable).with_name("iree-compile")), str(source), "-o", str(binary), *FLAGS]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode == 0:
             return _execute(binary, batch)

@@ -55,7 +55,15 @@ class Refusals:
 
 _RANDOM = "its results are random, so that no reference could verify them"
 
+_NOT_LOWERED = "torch-mlir does not lower it, and nothing stands for it yet"
+
 REFUSED = {
+    "BitCast": _NOT_LOWERED,
+    "DeformConv": _NOT_LOWERED,
+    "ImageDecoder": _NOT_LOWERED,
+    "MaxUnpool": _NOT_LOWERED,
+    "RoiAlign": _NOT_LOWERED,
+    "TensorScatter": _NOT_LOWERED,
     "Bernoulli": _RANDOM,
     "Multinomial": _RANDOM,
     "RandomNormal": _RANDOM,

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 @rewrite("Dropout")
 def dropout(graph: Specializer, node: onnx.NodeProto) -> list[str]:
     """Nothing at inference; the mask, if asked for, is all true."""
-    ratio = graph.constant(node.input[1]) if len(node.input) > 1 else None
-    training = graph.constant(node.input[2]) if len(node.input) > 2 else np.asarray(False)
-    if training is None or (training.item() and (ratio is None or ratio.item() != 0)):
-        raise Refuse("dropout in training mode is random")
+    training = build.known(graph, node, 2)
+    if training is not None and training.item():
+        ratio = build.known(graph, node, 1)
+        if ratio is None or ratio.item() != 0:
+            raise Refuse("dropout in training mode is random")
     mask = graph.const(np.ones(graph.type(node.input[0]).shape, dtype=bool), np.bool_)
     return [node.input[0], mask][: len(node.output)]
 
@@ -37,6 +38,17 @@ def lp_normalization(graph: Specializer, node: onnx.NodeProto) -> str:
     zero = build.scalar(graph, 0, value)
     quotient = graph.emit("Div", [value, norm])
     return str(graph.emit("Where", [graph.emit("Equal", [norm, zero]), zero, quotient]))
+
+
+@rewrite("ReduceMin", "ReduceMax")
+def reduce_all(graph: Specializer, node: onnx.NodeProto) -> str | None:
+    """All axes by number where they are omitted: torch-mlir takes a minimum only with axes."""
+    value = graph.type(node.input[0])
+    axes = build.known(graph, node, 1)
+    if (axes is not None and axes.size) or attribute(node, "noop_with_empty_axes", 0) or not value.rank:
+        return None
+    keepdims = attribute(node, "keepdims", 1)
+    return build.reduce(graph, node.op_type, node.input[0], range(value.rank), keepdims=bool(keepdims))
 
 
 @rewrite(
