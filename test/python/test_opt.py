@@ -175,6 +175,19 @@ with make_context(): run_pipeline(ir.Module.parse(MODULE), f"builtin.module({mad
     assert "limit=9, names=('a', 'b')" in second
 
 
+def test_values_that_need_quotes_survive():
+    code = """
+made = Show(name="a b's", names=("x y", "z,w", "plain"))
+with make_context(): run_pipeline(ir.Module.parse(MODULE), f"builtin.module({made.to_pipeline()})")
+try: Show(name="{").to_pipeline()
+except OptionError as error: print(error)
+"""
+    shown, refused = run_passes(code).stdout.splitlines()
+    assert '''name="a b's"''' in shown
+    assert "names=('x y', 'z,w', 'plain')" in shown
+    assert refused.startswith("a pipeline cannot spell the value '{'")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -49,7 +49,9 @@ class PassOption:
 
     def to_text(self, value: Any) -> str:
         """A value as pipelines spell it."""
-        return "{" + ",".join(map(_scalar_text, value)) + "}" if self.kind == "list" else _scalar_text(value)
+        if self.kind == "list":
+            return "{" + ",".join(_quote(_scalar_text(element)) for element in value) + "}"
+        return _quote(_scalar_text(value))
 
     def from_text(self, texts: Sequence[str]) -> Any:
         """The value of text; raises ValueError saying what is expected."""
@@ -65,6 +67,15 @@ def _scalar_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _quote(text: str) -> str:
+    """Text as one value of MLIR's option syntax, which knows quotes but no escapes."""
+    if not any(c in " \t\n,'\"{}" for c in text):
+        return text
+    if "{" in text or "}" in text or ("'" in text and '"' in text):
+        raise OptionError(f"a pipeline cannot spell the value {text!r}", hint="avoid braces, and one kind of quotes")
+    return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def _convert(kind: Any, text: str) -> Any:
