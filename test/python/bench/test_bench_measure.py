@@ -33,6 +33,15 @@ def test_engines_take_turns_in_rotating_order(fake: Fake, workload: Workload, tm
     assert "".join(log.read_text().split()) == "abc" + turns
 
 
+def test_idle_engines_are_stopped(fake: Fake, workload: Workload, tmp_path: Path) -> None:
+    pid, states = tmp_path / "pid", tmp_path / "states"
+    states.touch()
+    entrants = [fake("idle", pid=str(pid)), fake("watching", watch=[str(pid), str(states)])]
+    assert [m.status for m in _race(entrants, workload, tmp_path / "race")] == ["ok", "ok"]
+    # One verified run, then three turns of one warm-up and two timed runs.
+    assert states.read_text() == "T" * (1 + 3 * 3)
+
+
 def test_failures_stay_with_the_engine_that_failed(fake: Fake, workload: Workload, tmp_path: Path) -> None:
     entrants = [
         fake("crashes", fail_in="run", how="crash", after=3),
@@ -72,9 +81,10 @@ def test_a_wrong_result_makes_the_time_worthless(fake: Fake, workload: Workload,
     assert right.accuracy.relative_l2 == 0.0
 
 
-def test_state_that_goes_bad_later_is_seen_in_the_last_turn(fake: Fake, workload: Workload, tmp_path: Path) -> None:
-    (late,) = _race([fake("late", fail_in="run", how="wrong", after=4)], workload, tmp_path / "race")
-    assert late.status == "wrong"
+def test_wrong_first_or_wrong_last_is_wrong(fake: Fake, workload: Workload, tmp_path: Path) -> None:
+    late = fake("late", fail_in="run", how="wrong", after=4)
+    early = fake("early", fail_in="run", how="wrong", until=4)
+    assert [m.status for m in _race([late, early], workload, tmp_path / "race")] == ["wrong", "wrong"]
 
 
 def test_engines_that_do_not_fit_together_are_loaded_for_each_turn(
