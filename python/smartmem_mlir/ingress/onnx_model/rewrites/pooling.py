@@ -71,7 +71,9 @@ def overhanging(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str
         return None
     axes = window_axes(graph, node)
     if all(axis.overhang <= 0 for axis in axes):
-        return graph.emit(node.op_type, node.input, outputs=len(node.output), **without(node, "ceil_mode"))
+        floor = without(node, "ceil_mode")
+        results: Sequence[str] | str = graph.emit(node.op_type, node.input, outputs=len(node.output), **floor)
+        return results
     if len(node.output) > 1 and node.output[1]:
         raise Refuse("indices of windows that reach beyond the padding are not supported")
     value = node.input[0]
