@@ -111,8 +111,12 @@ class PeerProcess:
         return reply
 
     def pause(self) -> None:
-        """Stop every thread of the process, so that an idle engine that spins takes no time from others."""
+        """Stop every thread of the process, so that an idle engine that spins takes no time from others.
+
+        Returns once it has stopped, or died: the signal alone leaves it running for a moment on a busy machine.
+        """
         self._signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Undo :meth:`pause`."""
