@@ -18,10 +18,12 @@ class ImportOptions:
         dims: Sizes of symbolic dimensions, by name (`--dim batch=1`), or of `input:axis` for unnamed ones.
         dtype: Floating-point type to compute in; None keeps the model's own. Conversion happens here and not in
             IREE, whose `--iree-input-demote-f32-to-f16` breaks the function boundary.
+        trusted: Whether a file may run code while it is read. Only `.pt2` archives can: torch unpickles them.
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
     dtype: Literal["f32", "f16"] | None = None
+    trusted: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from smartmem_mlir.ingress.onnx_model.reader import is_weight, read_proto
 from smartmem_mlir.ingress.onnx_model.tensors import Array, LazyTensor, check_dims
 
 EXPORT_OPSET = 20
-"""Opset of the intermediate ONNX model: the newest whose operators' tests all were imported with static shapes."""
+"""Opset of the intermediate ONNX model: the first in which Gelu is one operator."""
 
 
 def import_torch(source: Any, options: ImportOptions, progress: Callable[[str], None]) -> ImportedModel:
@@ -54,7 +54,18 @@ def import_torch(source: Any, options: ImportOptions, progress: Callable[[str], 
 
 
 def import_pt2(path: Path, options: ImportOptions, progress: Callable[[str], None]) -> ImportedModel:
-    """Import a program that `torch.export.save` wrote."""
+    """Import a program that `torch.export.save` wrote.
+
+    Raises:
+        OptionError: The options do not say that the file is trusted.
+        InvalidModelError: torch cannot load it.
+    """
+    if not options.trusted:
+        raise OptionError(
+            "torch runs code from a .pt2 archive when it loads one",
+            hint="if you made the file yourself, allow it with ImportOptions(trusted=True); else use ONNX",
+            file=path,
+        )
     torch = _torch()
     progress("reading the model")
     try:

@@ -288,6 +288,13 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_a_torch_archive_must_be_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    path.write_bytes(b"PK")
+    with pytest.raises(OptionError, match=r"torch runs code from a \.pt2"):
+        load(path)
+
+
 def dynamic() -> onnx.ModelProto:
     return model(
         [node("Relu", ["x"], ["y"])],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smartmem_mlir.errors import InvalidModelError, OptionError, UnsupportedModelError
-from smartmem_mlir.ingress import load
+from smartmem_mlir.ingress import ImportOptions, load
 
 torch = pytest.importorskip("torch", reason="torch is optional: pip install torch onnxscript")
 pytest.importorskip("onnxscript", reason="torch's ONNX exporter needs it: pip install onnxscript")
@@ -36,7 +36,7 @@ def test_saved_program(tmp_path: Path) -> None:
     program = torch.export.export(network(), (torch.randn(2, 8),))
     path = tmp_path / "net.pt2"
     torch.export.save(program, path)
-    from_file, from_memory = load(path), load(program)
+    from_file, from_memory = load(path, ImportOptions(trusted=True)), load(program)
     assert from_file.name == "net"
     assert from_file.module == from_memory.module
 
@@ -45,7 +45,7 @@ def test_bad_sources(tmp_path: Path) -> None:
     damaged = tmp_path / "bad.pt2"
     damaged.write_bytes(b"not an archive")
     with pytest.raises(InvalidModelError, match="cannot load"):
-        load(damaged)
+        load(damaged, ImportOptions(trusted=True))
     with pytest.raises(OptionError, match="cannot import a int"):
         load(3)
     with pytest.raises(UnsupportedModelError, match=r"torch\.export fails"):
