@@ -12,16 +12,16 @@ from smartmem_mlir.index_maps.errors import (
     NotInvertibleError,
     PieceLimitExceeded,
 )
-from smartmem_mlir.index_maps.expr import Expr, delinearize, has_nested_division, linearize, node_count
+from smartmem_mlir.index_maps.expr import Expr, delinearize, has_nested_division, linearize, term_count
 from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.merge import merge_pieces
 from smartmem_mlir.index_maps.preimage import MAX_PIECES, cells
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 
-MAX_NODES = 128
-"""Bound on the distinct terms of one piece's index expressions. Chains whose factors line up stay under 30; where they
-do not, each step adds terms, and evaluating the result costs more than a copy long before this."""
+MAX_TERMS = 256
+"""Bound on the terms of one piece's index expressions, written out. Chains whose factors line up stay under 30; where
+they do not, each step adds terms, and evaluating the result costs more than a copy long before this."""
 
 
 def compose(outer: View, inner: View, operand: int = 0, *, max_pieces: int = MAX_PIECES) -> View:
@@ -39,7 +39,7 @@ def compose(outer: View, inner: View, operand: int = 0, *, max_pieces: int = MAX
     Raises:
         IndexMapError: `inner`'s shape is not the operand's.
         PieceLimitExceeded: The preimages of `inner`'s boxes are not a few boxes.
-        ExpressionLimitExceeded: More than `MAX_NODES` terms, or constants beyond int64.
+        ExpressionLimitExceeded: More than `MAX_TERMS` terms, or constants beyond int64.
     """
     if not 0 <= operand < len(outer.operands) or outer.operands[operand] != inner.shape:
         raise IndexMapError(f"operand {operand} of {list(outer.operands)} is not of shape {list(inner.shape)}")
@@ -108,12 +108,12 @@ def _composed(inner: View, found: Piece, args: tuple[Expr, ...], box: Box) -> tu
             (address,) = simplify_exprs([linearize(found.exprs, operand)], found.box)
             (address,) = simplify_exprs([address.substitute(args)], box)
             through_address = simplify_exprs(delinearize(address, operand), box)
-            exprs = min(exprs, through_address, key=node_count)
+            exprs = min(exprs, through_address, key=term_count)
     except IndexOverflowError as error:
         # Shapes fit in int64; what does not are the constants of ever deeper divisions.
         raise ExpressionLimitExceeded(error.what, hint=hint) from error
-    if (size := node_count(exprs)) > MAX_NODES:
+    if (size := term_count(exprs)) > MAX_TERMS:
         raise ExpressionLimitExceeded(
-            f"index expressions of {size} terms, more than {MAX_NODES}: the reshapes' factors do not line up", hint=hint
+            f"index expressions of {size} terms, more than {MAX_TERMS}: the reshapes' factors do not line up", hint=hint
         )
     return exprs

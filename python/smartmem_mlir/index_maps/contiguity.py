@@ -87,8 +87,8 @@ def fastest_axis(index_map: IndexMap, strides: Sequence[int]) -> Run | None:
 def contiguous_elements(index_map: IndexMap, strides: Sequence[int]) -> int:
     """How many consecutive elements of the result, in row-major order, are consecutive in memory.
 
-    The result falls into copies of that many elements. Runs that fill an axis continue on the axis before it: the identity gives the whole
-    volume, a transpose of the last two axes gives 1.
+    The result falls into copies of that many elements. Runs that fill an axis continue on the axis before it: the
+    identity gives the whole volume, a transpose of the last two axes gives 1.
     """
     total = 1
     for axis in reversed(range(index_map.num_inputs)):

@@ -18,7 +18,9 @@ from weakref import WeakValueDictionary
 
 from smartmem_mlir.index_maps.errors import IndexMapError
 
-Key: TypeAlias = tuple[Any, ...]
+Key: TypeAlias = tuple[int, int, int, int]
+"""Orders atoms alike in every run: kind, first dimension, divisor, digest of the argument. Comparing two keys is one
+step however deep the atoms are; comparing the structures would take time exponential in their depth."""
 
 
 class _Immutable:
@@ -49,7 +51,7 @@ class Dim(_Immutable):
             raise IndexMapError(f"dimension {index} is negative")
         self = super().__new__(cls)
         object.__setattr__(self, "index", index)
-        object.__setattr__(self, "key", (0, index))
+        object.__setattr__(self, "key", (0, index, 0, 0))
         return _dims.setdefault(index, self)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -77,7 +79,7 @@ class _Quotient(_Immutable):
         self = super().__new__(cls)
         object.__setattr__(self, "arg", arg)
         object.__setattr__(self, "value", value)
-        object.__setattr__(self, "key", (cls._kind, value, arg.key))
+        object.__setattr__(self, "key", (cls._kind, min(arg.dims, default=-1), value, arg.digest))
         return _quotients.setdefault((cls, arg, value), self)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -91,7 +93,7 @@ class FloorDiv(_Quotient):
     _kind = 1
 
     def __repr__(self) -> str:
-        return f"({self.arg!r} floordiv {self.value})"
+        return _show(self, _SHOWN_DEPTH)
 
 
 class Mod(_Quotient):
@@ -101,8 +103,10 @@ class Mod(_Quotient):
     _kind = 2
 
     def __repr__(self) -> str:
-        return f"({self.arg!r} mod {self.value})"
+        return _show(self, _SHOWN_DEPTH)
 
+
+_SHOWN_DEPTH = 6
 
 Atom: TypeAlias = Dim | FloorDiv | Mod
 Terms: TypeAlias = tuple[tuple[Atom, int], ...]
@@ -111,11 +115,11 @@ Terms: TypeAlias = tuple[tuple[Atom, int], ...]
 class Expr(_Immutable):
     """`const + sum(coef * atom for atom, coef in terms)`, terms sorted by atom, no coefficient zero."""
 
-    __slots__ = ("_dims", "_key", "const", "terms")
+    __slots__ = ("_digest", "_dims", "const", "terms")
     const: int
     terms: Terms
     # Most expressions are intermediate results that nobody asks for either of these: computed on demand.
-    _key: Key
+    _digest: int
     _dims: frozenset[int]
 
     def __new__(cls, const: int, terms: Terms = ()) -> Expr:
@@ -148,13 +152,17 @@ class Expr(_Immutable):
             return self._dims
 
     @property
-    def key(self) -> Key:
-        """A tuple that orders expressions the same way in every run."""
+    def digest(self) -> int:
+        """A hash of the structure that is the same in every run (Python's own hash of integers is not salted).
+
+        Different expressions with one digest would only cost a missed simplification.
+        """
         try:
-            return self._key
+            return self._digest
         except AttributeError:
-            object.__setattr__(self, "_key", (self.const, tuple((atom.key, coef) for atom, coef in self.terms)))
-            return self._key
+            parts = tuple((*atom.key, _natural(coef)) for atom, coef in self.terms)
+            object.__setattr__(self, "_digest", hash((_natural(self.const), parts)))
+            return self._digest
 
     @property
     def is_constant(self) -> bool:
@@ -253,10 +261,25 @@ class Expr(_Immutable):
                     stack.append(atom.arg)
 
     def __repr__(self) -> str:
-        parts = [repr(atom) if coef == 1 else f"{coef}*{atom!r}" for atom, coef in self.terms]
-        if self.const or not parts:
-            parts.append(str(self.const))
-        return " + ".join(parts)
+        return _show(self, _SHOWN_DEPTH)
+
+
+def _natural(value: int) -> int:
+    # hash(-1) == hash(-2) in CPython, and both are frequent coefficients.
+    return 2 * value if value >= 0 else -2 * value - 1
+
+
+def _show(node: Expr | Atom, depth: int) -> str:
+    """For messages and debuggers: cut off below `depth`, because a DAG written out may be exponentially long."""
+    if isinstance(node, Dim):
+        return f"d{node.index}"
+    if isinstance(node, (FloorDiv, Mod)):
+        inner = _show(node.arg, depth - 1) if depth else "..."
+        return f"({inner} {'floordiv' if isinstance(node, FloorDiv) else 'mod'} {node.value})"
+    parts = [_show(atom, depth) if coef == 1 else f"{coef}*{_show(atom, depth)}" for atom, coef in node.terms]
+    if node.const or not parts:
+        parts.append(str(node.const))
+    return " + ".join(parts)
 
 
 def _term_key(term: tuple[Atom, int]) -> Key:
@@ -313,13 +336,19 @@ def delinearize(address: Expr, extents: Sequence[int]) -> list[Expr]:
     return indices
 
 
-def node_count(exprs: Sequence[Expr]) -> int:
-    """Number of distinct terms in the DAG of these expressions: the size that the growth limit bounds."""
-    seen: set[Expr] = set()
-    for expr in exprs:
-        if expr not in seen:
-            seen.update(expr.subexprs())
-    return sum(len(expr.terms) for expr in seen)
+def term_count(exprs: Sequence[Expr]) -> int:
+    """Number of terms of the expressions written out, inside divisions too: what the growth limit bounds.
+
+    Sharing does not help: text, and IR that prints as text, writes a shared subexpression once for each use.
+    """
+    memo: dict[Expr, int] = {}
+
+    def count(expr: Expr) -> int:
+        if expr not in memo:
+            memo[expr] = sum(1 if isinstance(atom, Dim) else 1 + count(atom.arg) for atom, _ in expr.terms)
+        return memo[expr]
+
+    return sum(map(count, exprs))
 
 
 def has_nested_division(exprs: Sequence[Expr]) -> bool:

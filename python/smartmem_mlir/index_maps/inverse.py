@@ -144,10 +144,20 @@ class _Solver:
             else:
                 self.learn_remainders(x, m, result)
         for (y, b, n), other in list(self.digits):
-            if m is not None and (whole := self.simplifier.aligned(x, a * m, y, b)) is not None:
-                self.join((whole, a, None if n is None else m * n), result + other * m)
-            if n is not None and (whole := self.simplifier.aligned(y, b * n, x, a)) is not None:
-                self.join((whole, b, None if m is None else n * m), other + result * n)
+            self.try_join(digit, result, (y, b, n), other)
+            self.try_join((y, b, n), other, digit, result)
+
+    def try_join(self, low: Digit, low_result: Expr, high: Digit, high_result: Expr) -> None:
+        """Joins two digits if they are neighbours in one value; a lowest digit may be off by a constant (a roll)."""
+        (x, a, m), (y, b, n) = low, high
+        if m is None or a * m % b or low == high:
+            return
+        if a == 1:
+            shift = (x - y * (m // b)).const % m
+            x, low_result = x - shift, (low_result - shift) % m
+        whole = self.simplifier.aligned(x, a * m, y, b)
+        if whole is not None:
+            self.join((whole, a, None if n is None else m * n), low_result + high_result * m)
 
     def learn_remainders(self, x: Expr, m: int, result: Expr) -> None:
         """x % m = result for an x that repeats: undoes rule inner-mod, `c*y` may be read as `c*(y % (m/c))`."""

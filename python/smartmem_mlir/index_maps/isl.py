@@ -22,8 +22,10 @@ from smartmem_mlir.index_maps.expr import Dim, Expr, FloorDiv
 from smartmem_mlir.index_maps.map import IndexMap, evaluate
 from smartmem_mlir.index_maps.view import Fill, View, apply
 
-MAX_OPERATIONS = 2_000_000
-"""ISL's step budget for one proof; about a second."""
+MAX_OPERATIONS = 200_000
+"""ISL's step budget for one proof that could be had by enumeration; proofs on views of real models take a tenth."""
+PATIENCE = 50
+"""The budget's factor where the box is too large to enumerate and ISL is the only way."""
 MAX_ENUMERATED = 1 << 22
 """Largest number of points that is enumerated when the budget is spent."""
 
@@ -176,7 +178,7 @@ def _context() -> Any:
 def _within_budget(decide: Callable[[], _T], enumerate_points: Callable[[], _T], volume: int, claim: str) -> _T:
     context = _context()
     context.reset_operations()
-    context.set_max_operations(MAX_OPERATIONS)
+    context.set_max_operations(MAX_OPERATIONS * (1 if volume <= MAX_ENUMERATED else PATIENCE))
     try:
         return decide()
     except isl.Error as error:

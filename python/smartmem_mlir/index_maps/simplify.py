@@ -35,10 +35,18 @@ from collections.abc import Sequence
 from math import gcd
 
 from smartmem_mlir.index_maps.box import Box, Interval, Ranges
+from smartmem_mlir.index_maps.errors import IndexOverflowError
 from smartmem_mlir.index_maps.expr import ZERO, Atom, Dim, Expr, FloorDiv, Mod, map_atoms
 
 Digit = tuple[Expr, int, int | None]
 """`(x, a, m)` stands for `(x // a) % m`; m None means that no remainder is taken."""
+
+
+_MAX_DEPTH = 100
+"""Rules inside rules before a subexpression is left as it is, which is always right: hostile nesting must not exhaust
+the interpreter's stack."""
+_MAX_STEPS = 10_000
+"""Rule applications for one expression before the rest is left as it is: nor may it take exponential time."""
 
 
 class Simplifier:
@@ -52,6 +60,7 @@ class Simplifier:
         self.box = box
         self._vacuous = box.is_empty
         self.ranges = Ranges(box)
+        self._depth = self._steps = 0
         self._exprs: dict[Expr, Expr] = {}
         self._read: dict[Atom, Digit] = {}
         self._quotients: dict[tuple[bool, Expr, int], Expr] = {}
@@ -62,9 +71,22 @@ class Simplifier:
             return expr
         done = self._exprs.get(expr)
         if done is None:
+            if not self._enter():
+                return expr
             done = self._join_digits(map_atoms(expr, self._atom))
             self._exprs[expr] = self._exprs[done] = done
+            self._depth -= 1
         return done
+
+    def _enter(self) -> bool:
+        """Takes one step of the budget; False when it is spent and what is at hand must be returned as it is."""
+        if self._depth == 0:
+            self._steps = 0
+        if self._depth >= _MAX_DEPTH or self._steps >= _MAX_STEPS:
+            return False
+        self._depth += 1
+        self._steps += 1
+        return True
 
     def equal(self, a: Expr, b: Expr) -> bool:
         """Whether the rules show a == b over the box. Sound, not complete: `isl.prove_equal` decides."""
@@ -85,7 +107,10 @@ class Simplifier:
         key = (True, x, a)
         done = self._quotients.get(key)
         if done is None:
+            if not self._enter():
+                return x // a
             done = self._quotients[key] = x if a == 1 else self._floordiv(x, a)
+            self._depth -= 1
         return done
 
     def mod(self, x: Expr, m: int) -> Expr:
@@ -93,7 +118,10 @@ class Simplifier:
         key = (False, x, m)
         done = self._quotients.get(key)
         if done is None:
+            if not self._enter():
+                return x % m
             done = self._quotients[key] = ZERO if m == 1 else self._mod(x, m)
+            self._depth -= 1
         return done
 
     def aligned(self, x: Expr, modulus: int, y: Expr, b: int) -> Expr | None:
@@ -213,7 +241,7 @@ class Simplifier:
                 continue
             for high, high_coef, y, b, n in digits:
                 excess = high_coef - c * m
-                if excess == 0 or excess % modulus:
+                if high is low or excess == 0 or excess % modulus:
                     continue
                 whole = self.aligned(value, a * m, y, b)
                 if whole is not None:
@@ -292,7 +320,12 @@ def simplify_exprs(exprs: Sequence[Expr], box: Box) -> tuple[Expr, ...]:
         return tuple(exprs)
     simplifier = Simplifier(box)
     simplified = tuple(map(simplifier, exprs))
-    simplifier.ranges.check_int64(simplified)
+    try:
+        simplifier.ranges.check_int64(simplified)
+    except IndexOverflowError:
+        # nested-floor multiplies divisors: of very deep nests the original may fit where the result does not.
+        simplified = tuple(exprs)
+        simplifier.ranges.check_int64(simplified)
     return simplified
 
 

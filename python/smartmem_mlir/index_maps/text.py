@@ -25,7 +25,7 @@ from smartmem_mlir.index_maps.map import IndexMap
 from smartmem_mlir.index_maps.view import Fill, Piece, Scalar, View
 
 _MAX_DEPTH = 100
-"""Nesting that the parser follows; maps that this package prints stay far below (`compose.MAX_NODES`)."""
+"""Nesting that the parser follows; maps that this package prints stay far below (`compose.MAX_TERMS`)."""
 _TOKEN = re.compile(r"\s*(->|floordiv|ceildiv|mod|d\d+|\d+|[-+*(),])")
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from smartmem_mlir.index_maps.box import Box, Ranges, merge_boxes
 from smartmem_mlir.index_maps.errors import IndexMapError, IndexOverflowError
-from smartmem_mlir.index_maps.expr import Dim, Expr, FloorDiv, const, dim, node_count
+from smartmem_mlir.index_maps.expr import Dim, Expr, FloorDiv, const, dim, term_count
 from smartmem_mlir.index_maps.map import IndexMap, evaluate
 
 
@@ -61,8 +61,10 @@ def test_substitution_shares_work() -> None:
     for _ in range(60):
         expr = expr // 2 + expr % 3
     moved = expr.substitute([dim(1) + 5])
-    assert node_count([moved]) == node_count([expr]) == 121
     assert moved.dims == {1}
+    assert len(list(moved.subexprs())) == 61
+    assert term_count([moved]) > 2**60
+    assert len(repr(moved)) < 5000
 
 
 def test_dims_of_an_expression() -> None:
@@ -98,7 +100,7 @@ def small_exprs(draw: st.DrawFn, rank: int, depth: int = 3) -> Expr:
     return total
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(small_exprs(2), st.integers(-5, 5), st.integers(1, 9), st.integers(-5, 5), st.integers(1, 9))
 def test_ranges_contain_every_value(expr: Expr, lo0: int, n0: int, lo1: int, n1: int) -> None:
     box = Box((lo0, lo1), (lo0 + n0, lo1 + n1))

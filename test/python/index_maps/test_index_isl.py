@@ -13,7 +13,7 @@ from smartmem_mlir.index_maps import isl as proofs
 from smartmem_mlir.index_maps.expr import Expr
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(small_exprs(2), small_exprs(2), st.integers(1, 7), st.integers(1, 7), st.sampled_from(["other", "same", "off"]))
 def test_prove_equal_agrees_with_enumeration(a: Expr, b: Expr, n0: int, n1: int, kind: str) -> None:
     """Unrelated pairs, pairs that are equal by a rewrite, and pairs that differ at single points only."""
@@ -29,7 +29,7 @@ def test_prove_equal_agrees_with_enumeration(a: Expr, b: Expr, n0: int, n1: int,
     assert kind != "off" or not expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(small_exprs(2), small_exprs(2), st.integers(1, 6), st.integers(1, 6))
 def test_injectivity_agrees_with_enumeration(a: Expr, b: Expr, n0: int, n1: int) -> None:
     index_map = IndexMap.of((n0, n1), (a, b))
@@ -37,7 +37,7 @@ def test_injectivity_agrees_with_enumeration(a: Expr, b: Expr, n0: int, n1: int)
     assert proofs.is_injective(index_map) is (len(np.unique(points, axis=0)) == n0 * n1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(small_exprs(2), st.integers(1, 6), st.integers(1, 6))
 def test_exact_bounds_agree_with_enumeration(a: Expr, n0: int, n1: int) -> None:
     index_map = IndexMap.of((n0, n1), (a,))

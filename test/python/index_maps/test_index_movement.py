@@ -42,7 +42,7 @@ def agrees(view: View, reference: Callable[[Array], Array], pieces: int | None =
         assert len(view.pieces) == pieces
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_random_operator(data: st.DataObject) -> None:
     step = data.draw(steps(data.draw(shapes())))

@@ -47,7 +47,7 @@ def test_expressions_print_as_mlir_does(expr: Expr, text: str) -> None:
     assert parse_map(f"(d0, d1, d2) -> ({text})", Box.of((64, 64, 64))).exprs == (expr,)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(small_exprs(3), max_size=4))
 def test_maps_round_trip(exprs: list[Expr]) -> None:
     index_map = IndexMap.of((4, 5, 6), exprs)
