@@ -1,0 +1,115 @@
+"""Runs what `pack.py` packed on the Vulkan device of this machine: verifies, times, writes JSON.
+
+    python benchmarks/device/measure.py PACK -o results.json
+
+Needs IREE's runtime, NumPy, pydantic, PyYAML and the `vulkan` package, but neither MLIR nor a compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from weights import make
+
+import smartmem_mlir
+from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.iree.archive import write_archive
+from smartmem_mlir.report.inputs import random_inputs
+from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
+
+BENCHMARK_SECONDS = 2
+
+
+def write_weights(pack: Path, model: str, path: Path) -> None:
+    """Makes the model's parameter archive."""
+    notes = json.loads((pack / f"{model}.json").read_text())
+    stored = np.load(pack / f"{model}.npz")
+    parameters = {}
+    for key in notes["order"]:
+        if key in notes["recipe"]:
+            shape, mean, deviation = notes["recipe"][key]
+            values = make(key, tuple(shape), mean, deviation)
+        else:
+            values = stored[f"weight:{key}"]
+        spec = TensorSpec(key, tuple(values.shape), MLIR_DTYPES[values.dtype])
+        parameters[key] = Parameter(spec, lambda values=values: values)
+    write_archive(path, parameters)
+
+
+def verify(compiled: smartmem_mlir.CompiledModel, pack: Path, model: str) -> float:
+    """Largest relative L2 distance from ONNX Runtime's outputs."""
+    stored = np.load(pack / f"{model}.npz")
+    seeds = json.loads((pack / f"{model}.json").read_text())["seeds"]
+    worst = 0.0
+    for seed in seeds:
+        outputs = compiled.run(random_inputs([info.spec for info in compiled.report.inputs], seed), "vulkan")
+        for name, values in outputs.items():
+            wanted = stored[f"output:{seed}:{name}"].astype(np.float64)
+            worst = max(worst, float(np.linalg.norm(values - wanted) / np.linalg.norm(wanted)))
+    return worst
+
+
+def time_ms(folder: Path, archive: Path, report: Any) -> float:
+    """Median wall time of one inference, by IREE's own benchmark tool."""
+    inputs = [f"--input={'x'.join(map(str, (*i.shape, i.dtype)))}=1" for i in report.inputs]
+    command = [
+        str(Path(sys.executable).with_name("iree-benchmark-module")),
+        f"--module={folder / 'model.vmfb'}",
+        f"--parameters=model={archive}",
+        "--device=vulkan",
+        "--vulkan_dispatch_abi=descriptor",
+        "--function=main",
+        f"--benchmark_min_time={BENCHMARK_SECONDS}s",
+        "--benchmark_repetitions=5",
+        "--benchmark_report_aggregates_only=true",
+        *inputs,
+    ]
+    if not Path(command[0]).is_file():
+        command[:1] = [sys.executable, "-m", "iree._runtime.scripts.iree_benchmark_module"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    found = re.search(r"real_time_median\s+([\d.]+) (ms|us)", done.stdout)
+    if found is None:
+        raise RuntimeError((done.stdout + done.stderr)[-500:])
+    return float(found[1]) / (1000 if found[2] == "us" else 1)
+
+
+def main() -> None:
+    """Parses the command line and measures every packed module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pack", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    results = []
+    for notes in sorted(arguments.pack.glob("*.json")):
+        model = notes.stem
+        archive = arguments.pack / f"{model}.irpa"
+        write_weights(arguments.pack, model, archive)
+        for folder in sorted(arguments.pack.glob(f"{model}-*/")):
+            (folder / "params.irpa").symlink_to(archive.resolve())
+            row: dict[str, Any] = {"model": model, "module": folder.name}
+            try:
+                compiled = smartmem_mlir.load(folder)
+                flow = compiled.report.flow
+                row |= {"target": compiled.report.target.name, "opt_level": compiled.report.opt_level}
+                row |= {"baseline": compiled.report.baseline, "kernels": flow.kernels}
+                row |= {"movement_kernels": flow.movement_kernels, "movement_bytes": flow.movement_bytes}
+                row |= {"total_bytes": flow.total_bytes}
+                row |= {"relative_l2": verify(compiled, arguments.pack, model)}
+                row |= {"ms": time_ms(folder, archive, compiled.report)}
+            except (SmartMemError, RuntimeError, subprocess.TimeoutExpired) as error:
+                row["error"] = str(error)
+            print(json.dumps(row), flush=True)
+            results.append(row)
+            arguments.output.write_text(json.dumps(results, indent=1))
+        archive.unlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Compiles models for a device elsewhere and packs them without their weights.
+
+    python benchmarks/device/pack.py -o PACK --target nvidia --target vulkan model.onnx ...
+
+Writes PACK/MODEL.json (how to make the weights), PACK/MODEL.npz (weights that cannot be made, inputs and ONNX Runtime's
+outputs) and PACK/MODEL-TARGET-VARIANT/ (the compiled directory without `params.irpa`) for plain IREE and for ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from weights import reseed
+
+import smartmem_mlir
+from smartmem_mlir import ingress
+from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.report.inputs import random_inputs
+
+SEEDS = (0, 1)
+
+
+def pack(path: Path, targets: list[str], out: Path, levels: list[str | None]) -> None:
+    """Packs one model for every target, level and variant; what does not compile is noted and left out."""
+    model = onnx.load(path)
+    recipe = reseed(model)
+    with tempfile.TemporaryDirectory() as temporary:
+        reseeded = Path(temporary) / path.name
+        onnx.save(model, reseeded)
+        imported = ingress.load(reseeded, ingress.ImportOptions())
+        kept = {key: p for key, p in imported.parameters.items() if key not in recipe}
+        arrays = {f"weight:{key}": parameter.load() for key, parameter in kept.items()}
+        session = onnxruntime.InferenceSession(reseeded)
+        for seed in SEEDS:
+            given = random_inputs(imported.inputs, seed)
+            feeds = {spec.name: value for spec, value in zip(imported.inputs, given, strict=True)}
+            for spec, value in zip(imported.outputs, session.run(None, feeds), strict=True):
+                arrays[f"output:{seed}:{spec.name}"] = value
+        np.savez_compressed(out / f"{path.stem}.npz", **arrays)
+        order = list(imported.parameters)
+        (out / f"{path.stem}.json").write_text(json.dumps({"recipe": recipe, "order": order, "seeds": SEEDS}))
+        for target in targets:
+            for level in levels:
+                for baseline in (True, False):
+                    name = f"{path.stem}-{target}-{level or 'default'}-{'iree' if baseline else 'smartmem'}"
+                    try:
+                        smartmem_mlir.compile(
+                            reseeded, out / name, force=True, target=target, baseline=baseline, opt_level=level
+                        )
+                    except SmartMemError as error:
+                        print(f"{name}: {error}", flush=True)
+                        shutil.rmtree(f"{out / name}.reproducer", ignore_errors=True)
+                        continue
+                    (out / name / "params.irpa").unlink()
+                    print(f"{name}: packed", flush=True)
+
+
+def main() -> None:
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--target", action="append", required=True)
+    parser.add_argument("--opt-level", action="append", help="repeat for several; by default the target's own")
+    arguments = parser.parse_args()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    for path in arguments.models:
+        pack(path, arguments.target, arguments.output, arguments.opt_level or [None])
+
+
+if __name__ == "__main__":
+    main()
