@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from image_programs import Array
+
+Refuses = Callable[[str], AbstractContextManager[None]]
+"""A block that must end in a failed Vulkan call, with a message of the layer that contains the text."""
 
 LAYER = "VK_LAYER_SMARTMEM_image_memory"
 VALIDATION = "VK_LAYER_KHRONOS_validation"

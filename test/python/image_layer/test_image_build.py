@@ -50,7 +50,7 @@ def test_manifest_names_the_layer_that_is_in_the_code(layer_directory: Path) -> 
 def test_installs_side_by_side(layer_directory: Path, tmp_path: Path) -> None:
     subprocess.run(["cmake", "--install", layer_directory, "--prefix", tmp_path], check=True)
     directory = tmp_path / "share" / "vulkan" / "explicit_layer.d"
-    assert {path.name for path in directory.iterdir()} == {LIBRARY, MANIFEST}
+    assert {path.name for path in directory.rglob("*.*")} == {LIBRARY, MANIFEST, "version.mlir", "mirror.mlir"}
 
 
 @pytest.mark.parametrize("variable", ["VK_ADD_LAYER_PATH", "VK_LAYER_PATH"])

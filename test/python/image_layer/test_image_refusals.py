@@ -9,7 +9,8 @@ import pytest
 import vulkan as vk
 from image_kernels import Kernel, Operand, Storage
 from image_programs import random_tensor
-from vulkan_app import App, Refuses
+from image_runner import Refuses
+from vulkan_app import App
 
 GOOD = "smartmem.image.v1 set=0 binding=1 fmt=rgba32f w=8 h=4"
 PACK = Kernel((Operand("buffer"),), Operand("image"), 8, 4, name="pack")

@@ -9,7 +9,8 @@ import pytest
 import vulkan as vk
 from image_kernels import Kernel, Operand
 from image_programs import evaluate, random_tensor
-from vulkan_app import App, Refuses
+from image_runner import Refuses
+from vulkan_app import App
 
 PACK = Kernel((Operand("buffer"),), Operand("image"), 8, 4, scale=2, bias=1, name="pack")
 UNPACK = Kernel((Operand("sampled"),), Operand("buffer"), 8, 4, mirror=True, name="unpack")

@@ -5,8 +5,8 @@ Storage buffers in host-visible memory, pooled or push descriptor sets, one kern
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,6 @@ import numpy as np
 import vulkan as vk
 from image_kernels import Kernel
 from image_programs import Array, assemble
-
-Refuses = Callable[[str], AbstractContextManager[None]]
-"""A block that must end in a failed Vulkan call, with a message of the layer that contains the text."""
 
 SIZE = 1 << 16
 """Bytes of the application's one allocation; every test places its buffers in it."""
