@@ -13,7 +13,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from smartmem_mlir.bench.counts import Table, improvements, measure, read_table, regressions, small_models
+from smartmem_mlir.bench.counts import (
+    Table,
+    above_baseline,
+    improvements,
+    measure,
+    read_table,
+    regressions,
+    small_models,
+)
 from smartmem_mlir.errors import SmartMemError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,9 +49,10 @@ def main() -> int:
     except SmartMemError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    if committed is not None:
-        for line in improvements(committed, fresh):
-            print(f"better: {line}")
+    for line in above_baseline(fresh):
+        print(f"above plain IREE: {line}")
+    for line in improvements(committed, fresh) if committed is not None else []:
+        print(f"better: {line}")
     if options.update:
         kept = committed.models if committed is not None and options.models else {}
         merged = Table(compiler=fresh.compiler, target=fresh.target, models={**kept, **fresh.models})

@@ -125,6 +125,25 @@ def improvements(committed: Table, fresh: Table) -> list[str]:
     return found
 
 
+def above_baseline(table: Table) -> list[str]:
+    """Where ours costs more than plain IREE, one sentence each: what the passes still owe.
+
+    Bytes are those of kernels and of copies outside them together, because passes may turn one into the other.
+    """
+    found = []
+    for name, variants in table.models.items():
+        plain, ours = (variants[variant].counts if variant in variants else None for variant in VARIANTS)
+        if plain is None or ours is None:
+            continue
+        pairs = {
+            "kernels": (plain.kernels, ours.kernels),
+            "data-movement kernels": (plain.movement_kernels, ours.movement_kernels),
+            "bytes": (plain.total_bytes + plain.copy_bytes, ours.total_bytes + ours.copy_bytes),
+        }
+        found += [f"{name}: {what} {before} -> {after}" for what, (before, after) in pairs.items() if after > before]
+    return found
+
+
 def _changes(old: Counts, new: Counts, variant: str) -> Iterator[str]:
     for field, before, after in _fields(old, new):
         if after > before or (variant == "baseline" and after != before):

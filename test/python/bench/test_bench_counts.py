@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from smartmem_mlir.bench.counts import Entry, Table, improvements, read_table, regressions
+from smartmem_mlir.bench.counts import Entry, Table, above_baseline, improvements, read_table, regressions
 from smartmem_mlir.bench.results import Counts
 from smartmem_mlir.errors import InvalidModelError
 
@@ -64,6 +64,15 @@ def test_another_compiler_or_a_new_model_needs_a_new_table() -> None:
     assert "3.12.0" in regressions(_table(compiler="3.12.0"), _table())[0]
     empty = Table(compiler="3.13.0", target="cpu", models={})
     assert all("not in the table" in line for line in regressions(empty, _table()))
+
+
+def test_costing_more_than_plain_iree_is_pointed_out() -> None:
+    assert above_baseline(_table()) == []
+    traded = COUNTS.model_copy(
+        update={"kernels": 73, "total_bytes": COUNTS.total_bytes + 10, "copy_bytes": COUNTS.copy_bytes - 10}
+    )
+    assert above_baseline(_table(ours=traded)) == ["demo: kernels 72 -> 73"]
+    assert above_baseline(_table(plain=None)) == []
 
 
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
