@@ -14,6 +14,7 @@ import onnx
 
 from smartmem_mlir.errors import CompilerError
 from smartmem_mlir.ingress.child_process import child_environment
+from smartmem_mlir.ingress.lowering_worker import ATTEMPT, PARAMETERS, SINGLY, has_result
 from smartmem_mlir.ingress.onnx_model.refusals import Refusals
 from smartmem_mlir.ingress.onnx_model.single_node import distinct_nodes
 
@@ -64,16 +65,29 @@ def lower_all(models: Sequence[onnx.ModelProto], parameters: Sequence[str]) -> l
     """Lower models, starting the worker again after each crash."""
     with tempfile.TemporaryDirectory(prefix="smartmem-import-") as name:
         directory = Path(name)
-        (directory / "parameters.json").write_text(json.dumps(list(parameters)))
+        (directory / PARAMETERS).write_text(json.dumps(list(parameters)))
         paths = [directory / f"{i}.onnx" for i in range(len(models))]
         for path, model in zip(paths, models, strict=True):
             path.write_bytes(model.SerializeToString())
         while True:
             outcome = _run_worker(directory)
-            unfinished = [p for p in paths if not (p.with_suffix(".mlir").exists() or p.with_suffix(".error").exists())]
-            if not unfinished:
-                return [_read(p) for p in paths]
-            unfinished[0].with_suffix(".error").write_text(outcome)
+            if all(has_result(path) for path in paths):
+                return [_read(path) for path in paths]
+            _blame(directory, outcome)
+
+
+def _blame(directory: Path, outcome: str) -> None:
+    """After a crash: give the model that was being lowered its error, or let those of a group be lowered alone."""
+    attempt = directory / ATTEMPT
+    stems = json.loads(attempt.read_text()) if attempt.exists() else []
+    if len(stems) > 1:
+        singly = directory / SINGLY
+        before = json.loads(singly.read_text()) if singly.exists() else []
+        singly.write_text(json.dumps(before + stems))
+        return
+    unfinished = [p for p in sorted(directory.glob("*.onnx"), key=lambda p: int(p.stem)) if not has_result(p)]
+    culprit = directory / f"{stems[0]}.onnx" if stems else unfinished[0]
+    (unfinished[0] if has_result(culprit) else culprit).with_suffix(".error").write_text(outcome)
 
 
 def _run_worker(directory: Path) -> str:

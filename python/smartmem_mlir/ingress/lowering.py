@@ -28,60 +28,74 @@ class LoweringError(Exception):
     """torch-mlir rejected the model; the text is its first diagnostic."""
 
 
-def lower(model: onnx.ModelProto, parameters: Sequence[str]) -> str:
-    """Lower a static ONNX model to linalg on tensors.
+def lower(models: Sequence[onnx.ModelProto], parameters: Sequence[str]) -> list[str | LoweringError]:
+    """Lower static ONNX models to linalg on tensors, as functions of one module: most of the time that a small model
+    takes is spent once a module.
 
     Args:
-        model: Its graph's inputs are the model's inputs followed by the parameters.
+        models: Each graph's inputs are the model's inputs followed by the parameters.
         parameters: Names of the parameters, in the order of the inputs.
 
     Returns:
-        The module as text. Each parameter is `"smartmem.parameter"() {key = "name"}` instead of an argument.
+        For each model its module as text, with one function `@main`, or why it is refused although torch-mlir accepts
+        it. Each parameter is `"smartmem.parameter"() {key = "name"}` instead of an argument.
 
     Raises:
-        LoweringError: torch-mlir does not accept the model.
+        LoweringError: torch-mlir does not accept some model.
     """
     from torch_mlir import ir
     from torch_mlir.dialects import torch as torch_dialect
     from torch_mlir.extras import onnx_importer
     from torch_mlir.passmanager import PassManager
 
-    with ir.Context() as context:
+    with ir.Context() as context, ir.Location.unknown():
         torch_dialect.register_dialect(context)
         context.allow_unregistered_dialects = True
+        module = ir.Module.create()
         try:
-            info = onnx_importer.ModelInfo(model)
-            module = info.create_module(context=context)
-            onnx_importer.NodeImporter.define_function(info.main_graph, module.operation).import_all()
+            for position, model in enumerate(models):
+                model.graph.name = f"main_{position}"
+                info = onnx_importer.ModelInfo(model)
+                onnx_importer.NodeImporter.define_function(info.main_graph, module.operation).import_all()
             for pipeline in PIPELINES:
                 PassManager.parse(pipeline).run(module.operation)
         except (ir.MLIRError, onnx_importer.OnnxImportError, KeyError, ValueError, TypeError) as error:
             raise LoweringError(_first_line(error)) from error
-        _parameters_for_arguments(ir, module, parameters)
-        _check_dialects(ir, module)
-        return str(module)
+        functions = {f.attributes["sym_name"].value: f for f in module.body.operations}
+        return [_finish(ir, functions[f"main_{position}"], parameters) for position in range(len(models))]
 
 
-def _parameters_for_arguments(ir: Any, module: Any, parameters: Sequence[str]) -> None:
-    function = module.body.operations[0]
+def _finish(ir: Any, function: Any, parameters: Sequence[str]) -> str | LoweringError:
+    """A lowered function as the text of a module of its own."""
+    _parameters_for_arguments(ir, function, parameters)
+    foreign = _foreign_operations(ir, function)
+    if foreign:
+        return LoweringError(f"torch-mlir lowers it to {', '.join(foreign)}, which neither MLIR nor IREE knows")
+    module = ir.Module.create()
+    copied = function.operation.clone(ip=ir.InsertionPoint(module.body))
+    copied.attributes["sym_name"] = ir.StringAttr.get("main")
+    return str(module)
+
+
+def _parameters_for_arguments(ir: Any, function: Any, parameters: Sequence[str]) -> None:
     block = function.regions[0].blocks[0]
     first = len(block.arguments) - len(parameters)
-    with ir.Location.unknown(), ir.InsertionPoint.at_block_begin(block):
+    with ir.InsertionPoint.at_block_begin(block):
         for argument, name in zip(list(block.arguments)[first:], parameters, strict=True):
             key = ir.StringAttr.get(name)
             value = ir.Operation.create(PARAMETER_OP, [argument.type], attributes={"key": key}).result
             argument.replace_all_uses_with(value)
-        for _ in parameters:
-            block.erase_argument(first)
-        results = function.attributes["function_type"].value.results
-        function.attributes["function_type"] = ir.TypeAttr.get(
-            ir.FunctionType.get([a.type for a in block.arguments], results)
-        )
-        for name in [name for name in function.attributes if name.startswith("torch.")]:
-            del function.attributes[name]
+    for _ in parameters:
+        block.erase_argument(first)
+    results = function.attributes["function_type"].value.results
+    function.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get([a.type for a in block.arguments], results)
+    )
+    for name in [name for name in function.attributes if name.startswith("torch.")]:
+        del function.attributes[name]
 
 
-def _check_dialects(ir: Any, module: Any) -> None:
+def _foreign_operations(ir: Any, function: Any) -> list[str]:
     found: set[str] = set()
 
     def visit(operation: Any) -> Any:
@@ -89,9 +103,8 @@ def _check_dialects(ir: Any, module: Any) -> None:
             found.add(operation.name)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
-    if found:
-        raise LoweringError(f"torch-mlir lowers it to {', '.join(sorted(found))}, which neither MLIR nor IREE knows")
+    function.operation.walk(visit)
+    return sorted(found)
 
 
 def _first_line(error: Exception) -> str:
