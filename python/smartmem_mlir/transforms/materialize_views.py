@@ -18,7 +18,6 @@ from mlir.dialects import linalg, tensor
 from smartmem_mlir.index_maps import movement
 from smartmem_mlir.index_maps.expr import dim, dims
 from smartmem_mlir.index_maps.refine import Digit, StridedAccess, factor, refine
-from smartmem_mlir.index_maps.simplify import Simplifier
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
 from smartmem_mlir.transforms.ir_walk import block_operations, users
@@ -164,10 +163,11 @@ def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
     """`tensor.pad` for one whole source inside a border of one constant."""
     reads = [piece for piece in view.pieces if not isinstance(piece.source, Fill)]
     fills = {piece.source for piece in view.pieces if isinstance(piece.source, Fill)}
-    if len(reads) != 1 or len(fills) != 1 or len(sources) != 1:
+    if len(reads) != 1 or len(fills) != 1:
         return None
-    piece, source = reads[0], sources[0]
-    if not _is_whole(piece, shape_of(source)):
+    (piece,) = reads
+    source = _whole_source(piece, sources)
+    if source is None:
         return None
     low = list(piece.box.lo)
     high = [extent - hi for extent, hi in zip(view.shape, piece.box.hi, strict=True)]
@@ -183,13 +183,14 @@ def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
     return pad.result
 
 
-def _is_whole(piece: Piece, shape: Sequence[int]) -> bool:
-    """Whether the piece is its source, unchanged, at the box's offset."""
-    if piece.box.extents != tuple(shape):
-        return False
-    simplifier = Simplifier(piece.box)
-    moved = (d - lo for d, lo in zip(dims(len(shape)), piece.box.lo, strict=True))
-    return all(simplifier.equal(expr, want) for expr, want in zip(piece.exprs, moved, strict=True))
+def _whole_source(piece: Piece, sources: Sequence[ir.Value]) -> ir.Value | None:
+    """The piece's source in the shape of its box, if the piece is all of it in memory order; None otherwise."""
+    if isinstance(piece.source, Fill):
+        return None
+    source = sources[piece.source]
+    from_zero = [d + lo for d, lo in zip(dims(piece.box.rank), piece.box.lo, strict=True)]
+    alone = View.mapped(piece.box.extents, shape_of(source), [expr.substitute(from_zero) for expr in piece.exprs])
+    return _reshaped(source, alone.shape) if is_reshape(alone) else None
 
 
 def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value | None:
@@ -200,12 +201,11 @@ def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> 
     axes = [axis for axis in range(len(view.shape)) if pieces[0].box.hi[axis] != view.shape[axis]]
     if len(axes) != 1:
         return None
-    parts = []
-    for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]]):
-        if isinstance(piece.source, Fill) or not _is_whole(piece, shape_of(sources[piece.source])):
-            return None
-        parts.append(sources[piece.source])
-    return tensor.ConcatOp(ir.RankedTensorType.get(list(view.shape), element_type), axes[0], parts).result
+    parts = [_whole_source(piece, sources) for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]])]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    return tensor.ConcatOp(ir.RankedTensorType.get(list(view.shape), element_type), axes[0], found).result
 
 
 def _gathered(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value:
