@@ -64,14 +64,10 @@ def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, 
     """
     if not view.pieces:
         return tensor.empty(list(view.shape), element_type)
-    single = view.single_map
-    if single is not None:
-        if is_structured_read(view):
-            access = factor(view.operands[0], single.exprs, view.shape)
-            assert access is not None
-            return _reshaped(_expand_and_slice(sources[0], access), view.shape)
-        if is_reshape(view):
-            return _reshaped(sources[0], view.shape)
+    if view.single_map is not None:
+        plain = _in_memory_order(view, sources[0])
+        if plain is not None:
+            return plain
         permuted = None if fused and _has_plain_innermost(view) else _permuted(view, sources[0])
         if permuted is not None:
             return permuted
@@ -80,6 +76,17 @@ def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, 
         return padded
     stacked = _stacked(view, sources, element_type)
     return _gathered(view, sources, element_type) if stacked is None else stacked
+
+
+def _in_memory_order(view: View, source: ir.Value) -> ir.Value | None:
+    """The view as expansion, slice and collapse of its source, None if it reorders or repeats elements."""
+    if is_structured_read(view):
+        single = view.single_map
+        assert single is not None
+        access = factor(view.operands[0], single.exprs, view.shape)
+        assert access is not None
+        return _reshaped(_expand_and_slice(source, access), view.shape)
+    return _reshaped(source, view.shape) if is_reshape(view) else None
 
 
 def _has_plain_innermost(view: View) -> bool:
@@ -160,13 +167,13 @@ def _permuted(view: View, source: ir.Value) -> ir.Value | None:
 
 
 def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
-    """`tensor.pad` for one whole source inside a border of one constant."""
+    """`tensor.pad` for a slice of one source inside a border of one constant."""
     reads = [piece for piece in view.pieces if not isinstance(piece.source, Fill)]
     fills = {piece.source for piece in view.pieces if isinstance(piece.source, Fill)}
     if len(reads) != 1 or len(fills) != 1:
         return None
     (piece,) = reads
-    source = _whole_source(piece, sources)
+    source = _plain_source(piece, sources)
     if source is None:
         return None
     low = list(piece.box.lo)
@@ -183,25 +190,25 @@ def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
     return pad.result
 
 
-def _whole_source(piece: Piece, sources: Sequence[ir.Value]) -> ir.Value | None:
-    """The piece's source in the shape of its box, if the piece is all of it in memory order; None otherwise."""
+def _plain_source(piece: Piece, sources: Sequence[ir.Value]) -> ir.Value | None:
+    """What the piece reads, in the shape of its box, if that is a slice of its source in memory order."""
     if isinstance(piece.source, Fill):
         return None
     source = sources[piece.source]
     from_zero = [d + lo for d, lo in zip(dims(piece.box.rank), piece.box.lo, strict=True)]
     alone = View.mapped(piece.box.extents, shape_of(source), [expr.substitute(from_zero) for expr in piece.exprs])
-    return _reshaped(source, alone.shape) if is_reshape(alone) else None
+    return _in_memory_order(alone, source)
 
 
 def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value | None:
-    """`tensor.concat` for whole sources, one after another along one axis."""
+    """`tensor.concat` for slices of sources, one after another along one axis."""
     pieces = view.pieces
     if len(pieces) < 2:
         return None
     axes = [axis for axis in range(len(view.shape)) if pieces[0].box.hi[axis] != view.shape[axis]]
     if len(axes) != 1:
         return None
-    parts = [_whole_source(piece, sources) for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]])]
+    parts = [_plain_source(piece, sources) for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]])]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None

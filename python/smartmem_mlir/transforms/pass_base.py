@@ -66,7 +66,7 @@ class Pass(ABC):
     dependent_dialects: ClassVar[tuple[str, ...]] = ("smartmem",)
     """Dialects whose operations the pass may create though the input has none of them."""
     example: ClassVar[str] = ""
-    """Name of the lit test, in `test/transforms/<argument without smartmem->/`, that the documentation runs and shows."""
+    """Name of the lit test in `test/transforms/<argument without smartmem->/` that the documentation shows."""
 
     @abstractmethod
     def run(self, op: ir.Operation) -> None:
