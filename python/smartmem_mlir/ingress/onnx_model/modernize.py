@@ -117,6 +117,8 @@ def _group_normalization(graph: Specializer, node: onnx.NodeProto) -> str:
     groups = attribute(node, "num_groups")
     if not groups or len(shape) < 2 or shape[1] % groups:
         raise Refuse("num_groups does not divide the channels")
+    if any(graph.type(name).shape != (groups,) for name in node.input[1:]):
+        raise Refuse("before opset 21 scale and bias must have one element a group")
     grouped = build.reshape(graph, node.input[0], [shape[0], groups, prod(shape[1:]) // groups])
     operands = [grouped, *node.input[1:]]
     result = graph.emit("InstanceNormalization", operands, epsilon=attribute(node, "epsilon", 1e-5))
