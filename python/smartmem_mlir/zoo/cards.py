@@ -136,8 +136,8 @@ _CARDS = (
         small_inputs=_image(64),
         output="scores",
         paper=PaperFigures(102.8, 21.0, 444),
-        note="The paper gives no input extent. With the 21,843 classes of ImageNet-21k the parameters agree (86.6 M with "
-        "1,000); at 224x224, where this network is published, its MACs do not (17.6 against 21).",
+        note="The paper gives no input extent. With the 21,843 classes of ImageNet-21k the parameters agree (86.6 M "
+        "with 1,000); at 224x224, where this network is published, its MACs do not (17.6 against 21).",
     ),
     ModelCard(
         name="conformer",
