@@ -149,6 +149,10 @@ class Simplifier:
         lo, hi = self.ranges.of(x)
         if lo // a == hi // a:  # constant
             return Expr(lo // a)
+        joined = self._join_modulo(x, a)
+        if joined is not None:
+            quotient, rest = joined
+            return self(quotient + self.floordiv(rest, a))
         y, b = _as_floor(x)
         if b > 1:  # nested-floor
             return self.floordiv(self(y), a * b)
@@ -158,10 +162,6 @@ class Simplifier:
         quotient, rest = _reduce(x, a)
         if quotient is not ZERO:  # pull-out
             return self(quotient + self.floordiv(self(rest), a))
-        joined = self._join_modulo(x, a)
-        if joined is not None:
-            quotient, rest = joined
-            return self(quotient + self.floordiv(rest, a))
         if _is_mirrored(x):
             return -self.floordiv(self(a - 1 - x), a)
         for g in _strides(x, a):  # low-part

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.index_maps.isl import prove_equal
-from smartmem_mlir.index_maps.map import IndexMap
+from smartmem_mlir.index_maps.map import IndexMap, evaluate
 from smartmem_mlir.index_maps.simplify import Simplifier
 
 # Far more than one period of any constant below in both directions, and nothing that ISL could enumerate.
@@ -35,6 +38,9 @@ def rules() -> Iterator[tuple[str, Expr, Expr, Box]]:
         yield "mirror", (a - 1 - X) % a, a - 1 - X % a, ALL
         yield "join", X // a % b + b * (X // (a * b)), X // a, ALL
         yield "join", X % a + a * (X // a % b), X % (a * b), ALL
+        high, low = X // (a * b), X // a % b
+        yield "join modulo M", ((b + 5) * high + low + Y) % 5, (X // a + Y) % 5, ALL
+        yield "join modulo M", ((b + 5) * high + low + Y) // 5, (X // a + Y) // 5 + high, ALL
         yield "to-mod", X // a - b * (X // (a * b)), X // a % b, ALL
         yield "to-mod", X - a * (X // a), X % a, ALL
         yield "to-floor", X // a % b - X // a, -b * (X // (a * b)), ALL
@@ -70,3 +76,46 @@ def test_a_false_rule_is_refuted() -> None:
     assert not prove_equal(IndexMap(ALL, (X % 6 % 4,)), IndexMap(ALL, (X % 4,)))
     assert Simplifier(ALL)(X % 6 % 4) is not Simplifier(ALL)(X % 4)
     assert not Simplifier(ALL).equal(X % 6 % 4, X % 4)
+
+
+def test_two_divisions_in_every_combination() -> None:
+    """Each way to put one division inside another, whether or not a rule's condition on the constants holds."""
+    box = Box((-7, 0), (40, 3))
+    simplify = Simplifier(box)
+    for a, b, shift in product(range(2, 9), range(2, 9), (0, 1, 5)):
+        for inner in (X // a, X % a, 3 * (X % a) + Y, 2 * (X // a) - Y, b * (X % a) + Y, a * X + Y, 5 - X):
+            for expr in ((inner + shift) // b, (inner + shift) % b):
+                (before,), (after,) = evaluate(IndexMap(box, (expr,))), evaluate(IndexMap(box, (simplify(expr),)))
+                assert np.array_equal(before, after), f"{expr!r} became {simplify(expr)!r}"
+
+
+@st.composite
+def digit_sums(draw: st.DrawFn) -> tuple[Expr, Box]:
+    """Sums of digits of related values whose places and weights fit, or nearly fit, the joining rules."""
+    a, m, n = (draw(st.sampled_from([2, 3, 4])) for _ in range(3))
+    stride = draw(st.sampled_from([1, 2, 3, 4, a * m]))
+    value = draw(st.sampled_from([X, X + 1, -X, stride * X + Y, stride * X + Y + 3, 2 * X - Y]))
+    other = draw(st.sampled_from([value, value, X, X + Y, value + a, value + a * m, -1 - value]))
+    places = [1, a, m, a * m, a * m * n, a * m // draw(st.sampled_from([1, stride])) or 1]
+    total, weight = Expr(0), draw(st.sampled_from([1, 2, -1]))
+    for x in (value, other, draw(st.sampled_from([value, other, Y]))):
+        term = x // draw(st.sampled_from(places))
+        if draw(st.booleans()):
+            term = term % draw(st.sampled_from([m, n, m * n, a]))
+        total += term * weight
+        weight *= draw(st.sampled_from([1, -1, m, -m, n, a * m, m + 5]))
+    outer = draw(st.sampled_from([None, None, "mod", "floordiv"]))
+    if outer is not None:
+        k = draw(st.sampled_from([2, 5, m, a * m]))
+        total = total % k if outer == "mod" else total // k
+    extent = draw(st.sampled_from([stride, stride + 1, stride - 1 or 1, 5]))
+    return total, Box((draw(st.integers(-3, 3)), 0), (30, extent))
+
+
+@settings(max_examples=1500, deadline=None)
+@given(digit_sums())
+def test_sums_of_digits_keep_their_values(case: tuple[Expr, Box]) -> None:
+    expr, box = case
+    after = Simplifier(box)(expr)
+    (x,), (y,) = evaluate(IndexMap(box, (expr,))), evaluate(IndexMap(box, (after,)))
+    assert np.array_equal(x, y), f"{expr!r} became {after!r} on {box}"
