@@ -9,6 +9,14 @@ func.func @dynamic(%a: tensor<?xf32>) {
 
 // -----
 
+func.func @too_large(%a: tensor<1xf32>) {
+  // expected-error@+1 {{result size does not fit 63 bits}}
+  %0 = smartmem.view %a at (d0, d1) -> (0) : (tensor<1xf32>) -> tensor<4294967296x4294967296xf32>
+  return
+}
+
+// -----
+
 func.func @piece_rank(%a: tensor<4xf32>) {
   // expected-error@+1 {{piece 0 has rank 1 but the result has rank 2}}
   %0 = smartmem.view %a pieces [[0 to 4] from 0 at (d0) -> (d0)] : (tensor<4xf32>) -> tensor<4x1xf32>

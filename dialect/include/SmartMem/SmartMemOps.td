@@ -71,6 +71,7 @@ def SmartMem_ViewOp : SmartMem_Op<"view", [Pure]> {
 
     Constraints:
     - sources and result have static shapes
+    - the number of elements of the result fits 63 bits
     - a piece has the rank of the result
     - a piece's box lies inside the result
     - the boxes do not overlap
@@ -155,6 +156,7 @@ def SmartMem_GroupOp : SmartMem_Op<"group", [IsolatedFromAbove, SingleBlock, Rec
 
     Constraints:
     - the body has one argument per operand, of the same type
+    - the body ends in `smartmem.yield`
     - `smartmem.yield` gives one value per result, of the same type
     - a group holds no other group
     - a group holds no `smartmem.parameter` (weights are operands: they are read)
