@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
-SOURCES := CMakeLists.txt pyproject.toml $(shell find dialect -name '*.td' -o -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
+SOURCES := CMakeLists.txt pyproject.toml $(shell find dialect runtime -name '*.td' -o -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CXX_FILES = $(shell git ls-files '*.cpp' '*.h')
 # Tests compile real models: one worker a core, and no more threads inside each.
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup system-packages demo test test-lit test-python lint format docs wheel clean
+.PHONY: help setup system-packages demo test test-lit test-python bench-check lint format docs wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -40,6 +40,9 @@ test-lit: setup
 
 test-python: setup
 	$(BIN)/python -m pytest -q -n $(JOBS)
+
+bench-check: setup ## Compare kernels and bytes of the small models with the committed counts
+	$(BIN)/python benchmarks/check.py
 
 lint: setup ## Check style, types and spelling
 	$(BIN)/ruff check .
