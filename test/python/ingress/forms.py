@@ -67,6 +67,14 @@ def gru(direction: str, directions: int, **attributes: Any) -> onnx.ModelProto:
     return single("GRU", operands, outputs=2, hidden_size=4, direction=direction, **attributes)
 
 
+def conv(x: list[int], w: tuple[int, ...], opset: int = 18, **attributes: Any) -> onnx.ModelProto:
+    return single("Conv", {"x": value("x", x), "w": f32(*w), "b": f32(w[0])}, opset=opset, **attributes)
+
+
+def pool(op: str, x: list[int], **attributes: Any) -> onnx.ModelProto:
+    return single(op, {"x": value("x", x)}, **attributes)
+
+
 REWRITTEN: dict[str, Callable[[], onnx.ModelProto]] = {
     "softmax_11": lambda: single("Softmax", {"x": value("x", [2, 3, 4])}, opset=11, axis=1),
     "softmax_11_default": lambda: single("Softmax", {"x": value("x", [2, 3, 2, 2])}, opset=12),
@@ -151,6 +159,13 @@ REWRITTEN: dict[str, Callable[[], onnx.ModelProto]] = {
     "max_pool_ceil": lambda: single(
         "MaxPool", {"x": value("x", [1, 2, 10, 9])}, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1
     ),
+    "conv_end_unread": lambda: conv([1, 2, 4, 5], (3, 2, 3, 3), strides=[2, 2]),
+    "conv_end_unread_valid": lambda: conv([1, 2, 4, 9], (4, 1, 3, 2), strides=[2, 3], auto_pad="VALID", group=2),
+    "conv_padding_unread": lambda: conv([1, 2, 2, 2], (3, 2, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1]),
+    "max_pool_end_unread": lambda: pool("MaxPool", [1, 2, 4, 9], kernel_shape=[3, 2], strides=[2, 2]),
+    "average_pool_padding_unread": lambda: pool(
+        "AveragePool", [1, 2, 2, 7], kernel_shape=[3, 3], strides=[3, 2], pads=[1, 0, 1, 0], count_include_pad=1
+    ),
     "lp_pool": lambda: single("LpPool", {"x": value("x", [1, 2, 7, 7])}, kernel_shape=[3, 2], strides=[2, 2], p=3),
     "conv_transpose_groups": lambda: single(
         "ConvTranspose", {"x": value("x", [1, 6, 5, 4]), "w": f32(6, 2, 3, 3), "b": f32(6)}, group=3, strides=[2, 2]
@@ -227,14 +242,6 @@ REWRITTEN: dict[str, Callable[[], onnx.ModelProto]] = {
     ),
     "mean_variance": lambda: single("MeanVarianceNormalization", {"x": value("x", [2, 3, 4, 4])}),
 }
-
-
-def conv(x: list[int], w: tuple[int, ...], opset: int = 18, **attributes: Any) -> onnx.ModelProto:
-    return single("Conv", {"x": value("x", x), "w": f32(*w), "b": f32(w[0])}, opset=opset, **attributes)
-
-
-def pool(op: str, x: list[int], **attributes: Any) -> onnx.ModelProto:
-    return single(op, {"x": value("x", x)}, **attributes)
 
 
 def unary(op: str, shape: list[int], opset: int = 18, **attributes: Any) -> onnx.ModelProto:

@@ -1,7 +1,8 @@
-"""Transposed convolutions."""
+"""Convolutions and transposed convolutions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,16 @@ import onnx
 from smartmem_mlir.ingress.onnx_model.attributes import attribute, without
 from smartmem_mlir.ingress.onnx_model.rewrites import build
 from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
+from smartmem_mlir.ingress.onnx_model.rewrites.windows import trim_unread
 
 if TYPE_CHECKING:
     from smartmem_mlir.ingress.onnx_model.specialize import Specializer
+
+
+@rewrite("Conv")
+def conv(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str | None:
+    """Without an end that no window reads."""
+    return trim_unread(graph, node)
 
 
 @rewrite("ConvTranspose")

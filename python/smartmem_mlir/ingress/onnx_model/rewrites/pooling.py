@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -15,46 +14,10 @@ from smartmem_mlir.ingress.onnx_model.attributes import attribute, without
 from smartmem_mlir.ingress.onnx_model.rewrites import build
 from smartmem_mlir.ingress.onnx_model.rewrites.normalization import half_precision_sum
 from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
-from smartmem_mlir.ingress.onnx_model.tensors import Array
+from smartmem_mlir.ingress.onnx_model.rewrites.windows import trim_unread, window_axes
 
 if TYPE_CHECKING:
     from smartmem_mlir.ingress.onnx_model.specialize import Specializer
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One pooled dimension: sizes in elements."""
-
-    size: int
-    result: int
-    kernel: int
-    stride: int
-    dilation: int
-    before: int
-    after: int
-
-    @property
-    def overhang(self) -> int:
-        """Elements that the last window reads beyond the input and its declared padding."""
-        reach = (self.result - 1) * self.stride + self.dilation * (self.kernel - 1) + 1
-        return reach - self.before - self.size - self.after
-
-    def counts(self, *, padding: bool) -> Array:
-        """How many elements of each window lie in the input (or in the declared padding, if that counts too)."""
-        low, high = (-self.before, self.size + self.after) if padding else (0, self.size)
-        starts = np.arange(self.result) * self.stride - self.before
-        places = starts[:, None] + self.dilation * np.arange(self.kernel)[None, :]
-        return np.asarray(((places >= low) & (places < high)).sum(axis=1))
-
-
-def window_axes(graph: Specializer, node: onnx.NodeProto) -> list[Axis]:
-    """The pooled dimensions of a pool with explicit padding."""
-    sizes, results = graph.type(node.input[0]).shape[2:], graph.type(node.output[0]).shape[2:]
-    n = len(sizes)
-    pads = attribute(node, "pads", [0] * (2 * n))
-    kernel = attribute(node, "kernel_shape")
-    strides, dilations = attribute(node, "strides", [1] * n), attribute(node, "dilations", [1] * n)
-    return [Axis(sizes[i], results[i], kernel[i], strides[i], dilations[i], pads[i], pads[i + n]) for i in range(n)]
 
 
 @rewrite("AveragePool", "MaxPool")
@@ -67,8 +30,9 @@ def overhanging(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str
         raise Refuse("column-major indices are not supported")
     if node.op_type == "AveragePool" and graph.type(node.input[0]).element_type == TensorProto.FLOAT16:
         return half_precision_sum(graph, node)
-    if attribute(node, "auto_pad", "NOTSET") != "NOTSET" or not attribute(node, "ceil_mode", 0):
-        return None
+    trimmed = trim_unread(graph, node)
+    if trimmed is not None or attribute(node, "auto_pad", "NOTSET") != "NOTSET" or not attribute(node, "ceil_mode", 0):
+        return trimmed
     axes = window_axes(graph, node)
     if all(axis.overhang <= 0 for axis in axes):
         floor = without(node, "ceil_mode")
