@@ -24,9 +24,19 @@ func.func @two_constants(%x: tensor<2xf32>) -> tensor<4xf32> {
 // Only a part of the tensor is inside.
 // CHECK-LABEL: func.func @part
 func.func @part(%x: tensor<5xf32>) -> tensor<3xf32> {
-  // CHECK-NOT: tensor.pad
-  // CHECK: arith.select
+  // CHECK: %[[PART:.*]] = tensor.extract_slice %arg0[1] [2] [1]
+  // CHECK: tensor.pad %[[PART]] low[0] high[1]
   %0 = smartmem.view %x pieces [[0 to 2] from 0 at (d0) -> (d0 + 1), [2 to 3] fill 0.0 : f32]
       : (tensor<5xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// What is inside is reordered.
+// CHECK-LABEL: func.func @reversed
+func.func @reversed(%x: tensor<2xf32>) -> tensor<3xf32> {
+  // CHECK-NOT: tensor.pad
+  // CHECK: arith.select
+  %0 = smartmem.view %x pieces [[0 to 2] from 0 at (d0) -> (1 - d0), [2 to 3] fill 0.0 : f32]
+      : (tensor<2xf32>) -> tensor<3xf32>
   return %0 : tensor<3xf32>
 }
