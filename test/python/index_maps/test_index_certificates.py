@@ -39,6 +39,20 @@ def two_operands(log: CertificateLog) -> View:
     return log.compose(view, movement.flip((2, 7), (1,)), 2)
 
 
+@pytest.mark.parametrize("budget", [proofs.MAX_OPERATIONS, 1])
+def test_operands_keep_their_places_in_a_chain(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The middle operand is itself a concat: what comes after it moves by one, what comes before stays."""
+    monkeypatch.setattr(proofs, "MAX_OPERATIONS", budget)
+    outer, middle = movement.concat([(2,), (4,), (3,)], 0), movement.concat([(1,), (3,)], 0)
+    right = movement.concat([(2,), (1,), (3,), (3,)], 0)
+    assert Certificate((outer, middle), (1,), right).check()
+    assert Certificate((outer, middle, movement.flip((3,), (0,))), (1, 3), right).check() is False
+    swapped = right.with_pieces(
+        [dataclasses.replace(p, source={2: 3, 3: 2}.get(p.source, p.source)) for p in right.pieces]
+    )
+    assert not Certificate((outer, middle), (1,), swapped).check()
+
+
 def test_true_claims_check() -> None:
     log = CertificateLog()
     shifted_windows(log)

@@ -352,6 +352,22 @@ def test_malformed_views_are_refused() -> None:
         compose(View.identity((3,)), View.identity((4,)))
 
 
+def test_the_oracle_refuses_what_it_would_have_to_invent() -> None:
+    """NumPy would read index -1 from the end, write overlaps twice and leave gaps uninitialised."""
+    x = np.arange(4)
+    with pytest.raises(IndexMapError, match=r"reads \[-1, 2\] of 4"):
+        apply(View.mapped((4,), (4,), (dim(0) - 1,)), [x])
+    with pytest.raises(IndexMapError, match=r"reads \[1, 4\] of 4"):
+        apply(View.mapped((4,), (4,), (dim(0) + 1,)), [x])
+    piece = Piece(Box((0,), (2,)), 0, dims(1))
+    with pytest.raises(IndexMapError, match="overlaps"):
+        apply(View((4,), ((4,),), (piece, piece)), [x])
+    with pytest.raises(IndexMapError, match="do not cover"):
+        apply(View((4,), ((4,),), (piece,)), [x])
+    with pytest.raises(IndexMapError, match="for operands"):
+        apply(View.identity((4,)), [np.arange(5)])
+
+
 def test_fills_compare_by_type_and_value() -> None:
     assert Fill(float("nan")) == Fill(float("nan"))
     assert Fill(0.0) != Fill(-0.0)

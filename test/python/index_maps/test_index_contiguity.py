@@ -113,6 +113,9 @@ def test_special_walks() -> None:
     assert run_along(IndexMap.of((24,), (dim(0) % 6,)), (1,), 0) == Run(0, 1, 6, 0)
     assert contiguous_elements(IndexMap.identity((4, 5, 6)), (30, 6, 1)) == 120
     assert contiguous_elements(IndexMap.of((1, 1), (const(0),)), (1,)) == 1
+    # Pairs are contiguous along the last axis, but the last one of each row has only one element.
+    assert run_along(IndexMap.of((4, 3), (dim(0) * 9 + dim(1) + dim(1) // 2,)), (1,), 1).length == 2
+    assert contiguous_elements(IndexMap.of((4, 3), (dim(0) * 9 + dim(1) + dim(1) // 2,)), (1,)) == 1
     assert fastest_axis(IndexMap.of((4,), (const(0),)), (1,)) is None
 
 

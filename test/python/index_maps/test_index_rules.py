@@ -119,3 +119,13 @@ def test_sums_of_digits_keep_their_values(case: tuple[Expr, Box]) -> None:
     after = Simplifier(box)(expr)
     (x,), (y,) = evaluate(IndexMap(box, (expr,))), evaluate(IndexMap(box, (after,)))
     assert np.array_equal(x, y), f"{expr!r} became {after!r} on {box}"
+
+
+@pytest.mark.parametrize("extent", [1, 2, 3, 4])
+def test_joining_needs_low_digits_that_fit(extent: int) -> None:
+    """(2*x + y) % 4 and x // 2 are digits of 2*x + y while y < 2, and not one step further."""
+    expr = (2 * X + Y) % 4 + 4 * (X // 2)
+    box = Box((0, 0), (9, extent))
+    after = Simplifier(box)(expr)
+    assert np.array_equal(evaluate(IndexMap(box, (expr,)))[0], evaluate(IndexMap(box, (after,)))[0])
+    assert (after is Simplifier(box)(2 * X + Y)) is (extent <= 2)
