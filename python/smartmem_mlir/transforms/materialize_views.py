@@ -208,6 +208,9 @@ def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> 
     axes = [axis for axis in range(len(view.shape)) if pieces[0].box.hi[axis] != view.shape[axis]]
     if len(axes) != 1:
         return None
+    whole = view.box.cross_section(axes[0])
+    if any(piece.box.cross_section(axes[0]) != whole for piece in pieces):
+        return None
     parts = [_plain_source(piece, sources) for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]])]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
