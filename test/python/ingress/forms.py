@@ -281,7 +281,7 @@ KEPT: dict[str, Callable[[], onnx.ModelProto]] = {
         "MaxPool", [1, 2, 6, 7], kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_LOWER"
     ),
     "max_pool_1d_indices": lambda: single(
-        "MaxPool", {"x": value("x", [2, 2, 9])}, outputs=2, kernel_shape=[3], strides=[2], pads=[1, 1]
+        "MaxPool", {"x": value("x", [1, 1, 9])}, outputs=2, kernel_shape=[3], strides=[2], pads=[1, 1]
     ),
     "average_pool_pads": lambda: pool(
         "AveragePool", [1, 2, 6, 7], kernel_shape=[3, 2], pads=[1, 0, 0, 1], strides=[2, 2]
@@ -353,6 +353,9 @@ KEPT: dict[str, Callable[[], onnx.ModelProto]] = {
     "div_int": lambda: single("Div", {"a": value("a", [6], I64), "b": i64(-2, 3, -4, 5, -7, 9)}),
     "mod_int": lambda: single("Mod", {"a": value("a", [6], I64), "b": i64(-2, 3, -4, 5, -7, 9)}),
     "mod_fmod": lambda: single("Mod", {"a": value("a", [6]), "b": f32(6)}, fmod=1),
+    "pow_constant": lambda: single("Pow", {"a": value("a", [9]), "b": np.float32(3)}),
+    "pow_computed": lambda: single("Pow", {"a": value("a", [9]), "b": value("b", [9], I64)}),
+    "max_pool_uneven": lambda: pool("MaxPool", [1, 2, 6, 7], kernel_shape=[3, 2], strides=[2, 2], pads=[0, 1, 1, 0]),
     "pow_mixed": lambda: single("Pow", {"a": value("a", [6]), "b": i64(0, 1, 2, 3, 4, 5)}),
     "cast_truncates": lambda: single("Cast", {"x": value("x", [9])}, to=I64),
     "cast_to_bool": lambda: single("Cast", {"x": value("x", [9], I64)}, to=TensorProto.BOOL),

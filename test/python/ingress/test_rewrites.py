@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from forms import I64, REWRITTEN, i64
+from forms import I64, KEPT, REWRITTEN, i64
 from onnx_cases import random_feeds, run_onnxruntime, single, specialized, value
 
 from smartmem_mlir.errors import UnsupportedModelError
@@ -24,9 +24,9 @@ NOT_KEPT = {
 """Operators that must not reach torch-mlir: at all, or only without these attributes."""
 
 
-@pytest.mark.parametrize("name", REWRITTEN)
+@pytest.mark.parametrize("name", [*REWRITTEN, *KEPT])
 def test_same_numbers(name: str) -> None:
-    original = REWRITTEN[name]()
+    original = {**REWRITTEN, **KEPT}[name]()
     rewritten = specialized(original)
     for node in rewritten.graph.node:
         refused = NOT_KEPT.get(node.op_type)
@@ -53,6 +53,10 @@ def test_same_numbers(name: str) -> None:
         (
             single("MaxPool", {"x": value("x", [1, 1, 4, 4])}, outputs=2, kernel_shape=[2, 2], storage_order=1),
             "column-major",
+        ),
+        (
+            single("MaxPool", {"x": value("x", [1, 2, 4, 4])}, outputs=2, kernel_shape=[2, 2]),
+            "more than one plane",
         ),
         (single("Reshape", {"x": value("x", [4]), "s": value("s", [2], I64)}), "only known when the model runs"),
     ],

@@ -148,6 +148,14 @@ class Specializer:
             raise rewrites.Abandoned
         return self.resolve(names[0]) if outputs == 1 else [self.resolve(name) for name in names]
 
+    def keep(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Emit a node of one result that is not rewritten, from the rewrite of its own operator."""
+        name = self.fresh(f"{op_type.lower()}.kept")
+        node = onnx.helper.make_node(op_type, list(inputs), [name], name=self._current, **attributes)
+        self.graph.types.update(infer(self, node))
+        self.graph.nodes.append(node)
+        return name
+
     # The walk.
 
     def walk(self, node: onnx.NodeProto, *, from_model: bool = False) -> None:

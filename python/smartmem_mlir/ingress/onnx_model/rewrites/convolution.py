@@ -12,7 +12,7 @@ import onnx
 from smartmem_mlir.ingress.onnx_model.attributes import attribute, without
 from smartmem_mlir.ingress.onnx_model.rewrites import build
 from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
-from smartmem_mlir.ingress.onnx_model.rewrites.windows import trim_unread
+from smartmem_mlir.ingress.onnx_model.rewrites.windows import explicit_windows
 
 if TYPE_CHECKING:
     from smartmem_mlir.ingress.onnx_model.specialize import Specializer
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @rewrite("Conv")
 def conv(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str | None:
-    """Without an end that no window reads."""
-    return trim_unread(graph, node)
+    """With explicit padding, and without an end that no window reads."""
+    return explicit_windows(graph, node)
 
 
 @rewrite("ConvTranspose")

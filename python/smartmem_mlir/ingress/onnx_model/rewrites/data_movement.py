@@ -96,16 +96,22 @@ def compress(graph: Specializer, node: onnx.NodeProto) -> str:
 @rewrite("Pad")
 def pad(graph: Specializer, node: onnx.NodeProto) -> str | None:
     """Padding by the tensor's own values as a gather along each axis: torch-mlir hangs on `wrap`, and a gather by a
-    constant is a view in any case."""
+    constant is a view in any case. Constant padding without negative amounts."""
     mode = attribute(node, "mode", "constant")
-    if mode == "constant":
-        return None
     amounts = build.known(graph, node, 1)
     axes = build.known(graph, node, 3)
     shape = graph.type(node.input[0]).shape
     assert amounts is not None
     places = [int(a) % len(shape) for a in axes] if axes is not None else list(range(len(shape)))
     value = node.input[0]
+    if mode == "constant":
+        if (amounts >= 0).all():
+            return None
+        # IREE does not take negative padding, which crops: first what it crops, then what it pads.
+        for i, axis in enumerate(places):
+            start, end = -min(int(amounts[i]), 0), shape[axis] + min(int(amounts[i + len(places)]), 0)
+            value = build.cut(graph, value, axis, start, end)
+        return str(graph.emit("Pad", [value, graph.const(np.maximum(amounts, 0)), *node.input[2:]]))
     for i, axis in enumerate(places):
         before, after = int(amounts[i]), int(amounts[i + len(places)])
         if before or after:

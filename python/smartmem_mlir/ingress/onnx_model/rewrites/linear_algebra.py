@@ -25,13 +25,6 @@ def matmul(graph: Specializer, node: onnx.NodeProto) -> str | None:
     return build.reshape(graph, graph.emit("MatMul", [a, b]), graph.type(node.output[0]).shape)
 
 
-@rewrite("Mod")
-def double_modulo(graph: Specializer, node: onnx.NodeProto) -> None:
-    """IREE lowers a remainder of the divisor's sign to a call of `fmod`, and links none for f64."""
-    if graph.type(node.input[0]).element_type == onnx.TensorProto.DOUBLE and not attribute(node, "fmod", 0):
-        raise Refuse("IREE has no f64 remainder; use f32 or fmod=1")
-
-
 @rewrite("Det")
 def determinant(graph: Specializer, node: onnx.NodeProto) -> str:
     """The closed form for matrices up to 3 x 3; torch-mlir's elimination divides by zero pivots."""

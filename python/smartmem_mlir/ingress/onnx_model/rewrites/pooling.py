@@ -14,7 +14,7 @@ from smartmem_mlir.ingress.onnx_model.attributes import attribute, without
 from smartmem_mlir.ingress.onnx_model.rewrites import build
 from smartmem_mlir.ingress.onnx_model.rewrites.normalization import half_precision_sum
 from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
-from smartmem_mlir.ingress.onnx_model.rewrites.windows import trim_unread, window_axes
+from smartmem_mlir.ingress.onnx_model.rewrites.windows import explicit_windows, window_axes
 
 if TYPE_CHECKING:
     from smartmem_mlir.ingress.onnx_model.specialize import Specializer
@@ -26,26 +26,28 @@ def overhanging(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str
 
     torch-mlir leaves such windows out or indexes beyond the input.
     """
-    if len(node.output) > 1 and node.output[1] and attribute(node, "storage_order", 0):
-        raise Refuse("column-major indices are not supported")
+    if any(node.output[1:]):
+        if attribute(node, "storage_order", 0):
+            raise Refuse("column-major indices are not supported")
+        if prod(graph.type(node.input[0]).shape[:2]) > 1:
+            # ONNX counts over the whole tensor, torch-mlir within each plane.
+            raise Refuse("indices into more than one plane are not supported")
     if node.op_type == "AveragePool" and graph.type(node.input[0]).element_type == TensorProto.FLOAT16:
         return half_precision_sum(graph, node)
-    trimmed = trim_unread(graph, node)
-    if trimmed is not None or attribute(node, "auto_pad", "NOTSET") != "NOTSET" or not attribute(node, "ceil_mode", 0):
-        return trimmed
+    explicit = explicit_windows(graph, node)
+    if explicit is not None or not attribute(node, "ceil_mode", 0):
+        return explicit
     axes = window_axes(graph, node)
     if all(axis.overhang <= 0 for axis in axes):
         floor = without(node, "ceil_mode")
         results: Sequence[str] | str = graph.emit(node.op_type, node.input, outputs=len(node.output), **floor)
         return results
-    if len(node.output) > 1 and node.output[1]:
+    if any(node.output[1:]):
         raise Refuse("indices of windows that reach beyond the padding are not supported")
     value = node.input[0]
     average = node.op_type == "AveragePool"
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(graph.type(value).element_type)
-    lowest = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
     amounts = [0, 0, *(a.before for a in axes), 0, 0, *(a.after + max(a.overhang, 0) for a in axes)]
-    fill = build.scalar(graph, 0 if average else float(lowest), value)
+    fill = build.scalar(graph, 0 if average else -np.inf, value)
     padded = graph.emit("Pad", [value, graph.const(amounts), fill])
     kept = without(node, "pads", "ceil_mode", "count_include_pad", "auto_pad")
     pooled = graph.emit(node.op_type, [padded], **kept, **({"count_include_pad": 1} if average else {}))

@@ -19,6 +19,7 @@ Rewrite: TypeAlias = "Callable[[Specializer, onnx.NodeProto], Sequence[str] | st
 FAMILIES = (
     "convolution",
     "data_movement",
+    "elementwise",
     "linear_algebra",
     "normalization",
     "pooling",

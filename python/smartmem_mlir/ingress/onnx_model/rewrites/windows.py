@@ -45,41 +45,59 @@ class Axis:
 
 
 def window_axes(graph: Specializer, node: onnx.NodeProto) -> list[Axis]:
-    """The dimensions of a pool or convolution with explicit padding."""
+    """The dimensions of a pool or convolution, automatic padding made explicit."""
     sizes, results = graph.type(node.input[0]).shape[2:], graph.type(node.output[0]).shape[2:]
     n = len(sizes)
-    pads = attribute(node, "pads", [0] * (2 * n))
     kernel = graph.type(node.input[1]).shape[2:] if node.op_type == "Conv" else attribute(node, "kernel_shape")
     strides, dilations = attribute(node, "strides", [1] * n), attribute(node, "dilations", [1] * n)
-    return [Axis(sizes[i], results[i], kernel[i], strides[i], dilations[i], pads[i], pads[i + n]) for i in range(n)]
+    mode = attribute(node, "auto_pad", "NOTSET")
+    pads = attribute(node, "pads", [0] * (2 * n)) if mode == "NOTSET" else [0] * (2 * n)
+    axes = []
+    for i in range(n):
+        before, after = pads[i], pads[i + n]
+        if mode.startswith("SAME"):
+            reach = (results[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1
+            total = max(reach - sizes[i], 0)
+            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            after = total - before
+        axes.append(Axis(sizes[i], results[i], kernel[i], strides[i], dilations[i], before, after))
+    return axes
 
 
-def trim_unread(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str | None:
-    """Cut off the end that a single window leaves unread.
+def explicit_windows(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str | None:
+    """A pool or convolution in a form that torch-mlir and IREE 3.13 compile.
 
-    IREE 3.13 does not compile windows with one result along a dimension whose input they do not read to the end: it
-    takes the dimension for one of the window's own size. Cropping changes nothing else.
+    - Automatic padding becomes explicit.
+    - The end that a single window leaves unread is cut off: IREE takes a dimension with one result and such an end for
+      one of the window's own size, and fails.
+    - A maximum with uneven padding is padded beforehand: torch-mlir pads it with an f64 that IREE does not convert.
 
     Returns:
-        What replaces the node, or None if there is no such dimension.
+        What replaces the node, or None if it is in such a form.
     """
-    if attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        return None
     axes = window_axes(graph, node)
-    if all(axis.result != 1 or axis.overhang >= 0 for axis in axes):
-        return None
     value = node.input[0]
     after = []
     for i, axis in enumerate(axes):
         unread = -axis.overhang if axis.result == 1 and axis.overhang < 0 else 0
         padding = min(axis.after, unread)
         after.append(axis.after - padding)
-        if unread > padding:
-            if any(node.output[1:]):
-                raise Refuse("indices into an input that is not read to its end are not supported")
-            value = build.cut(graph, value, 2 + i, 0, axis.size - (unread - padding))
+        value = build.cut(graph, value, 2 + i, 0, axis.size - (unread - padding))
+    before = [axis.before for axis in axes]
+    uneven = node.op_type == "MaxPool" and before != after
+    automatic = attribute(node, "auto_pad", "NOTSET") != "NOTSET"
+    if not uneven and not automatic and value == node.input[0] and after == [axis.after for axis in axes]:
+        return None
+    if any(node.output[1:]) and (uneven or value != node.input[0]):
+        raise Refuse("indices of windows with uneven padding or an unread end are not supported")
+    if uneven:
+        fill = build.scalar(graph, -np.inf, value)
+        value = graph.emit("Pad", [value, graph.const([0, 0, *before, 0, 0, *after]), fill])
+        before = after = [0] * len(axes)
     kept = without(node, "auto_pad", "pads", "ceil_mode")
-    pads = [*(axis.before for axis in axes), *after]
+    kept |= {"ceil_mode": 1} if any(axis.overhang > 0 for axis in axes) else {}
     operands = [value, *node.input[1:]]
-    result: Sequence[str] | str = graph.emit(node.op_type, operands, outputs=len(node.output), pads=pads, **kept)
+    result: Sequence[str] | str = graph.emit(
+        node.op_type, operands, outputs=len(node.output), pads=[*before, *after], **kept
+    )
     return result
