@@ -106,7 +106,7 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
                                  Storage storage, FloatAttr pad) {
   if (map.getNumSymbols() != 0)
     return emitError() << "layout map must not have symbols";
-  if (!isQuasiAffine(map))
+  if (!dividesByConstants(map))
     return emitError() << "layout map must divide by positive constants only";
   unsigned minRank = getMinPhysicalRank(storage);
   if (map.getNumResults() < minRank)

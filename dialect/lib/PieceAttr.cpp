@@ -34,7 +34,7 @@ LogicalResult PieceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (map.getNumDims() != lower.size())
     return emitError() << "piece map takes " << map.getNumDims() << " dimensions but the box has "
                        << lower.size();
-  if (!isQuasiAffine(map))
+  if (!dividesByConstants(map))
     return emitError() << "piece map must divide by positive constants only";
   return success();
 }

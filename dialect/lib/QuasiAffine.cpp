@@ -32,9 +32,7 @@ std::optional<int64_t> Box::size() const {
   return points;
 }
 
-bool smartmem::isQuasiAffine(AffineMap map) {
-  if (map.getNumSymbols() != 0)
-    return false;
+bool smartmem::dividesByConstants(AffineMap map) {
   bool ok = true;
   map.walkExprs([&](AffineExpr expr) {
     auto binary = dyn_cast<AffineBinaryOpExpr>(expr);

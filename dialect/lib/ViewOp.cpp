@@ -23,15 +23,6 @@ static bool isWhole(PieceAttr piece, ArrayRef<int64_t> shape) {
          piece.getUpper() == shape;
 }
 
-void ViewOp::build(OpBuilder &builder, OperationState &state, RankedTensorType result, Value source,
-                   AffineMap map) {
-  SmallVector<int64_t> origin(result.getRank(), 0);
-  SmallVector<Attribute> pieces;
-  if (!llvm::is_contained(result.getShape(), 0))
-    pieces.push_back(PieceAttr::get(builder.getContext(), origin, result.getShape(), 0, map));
-  build(builder, state, result, source, builder.getArrayAttr(pieces));
-}
-
 AffineMap ViewOp::getSingleMap() {
   if (getSources().size() != 1 || getPieces().size() != 1)
     return {};
@@ -259,8 +250,7 @@ struct JoinPieces : OpRewritePattern<ViewOp> {
         return {};
       touching = i;
     }
-    if (!touching)
-      return {};
+    assert(touching && "verified boxes do not coincide");
     return PieceAttr::get(a.getContext(), a.getLower(), b.getUpper(), a.getSource(), a.getMap(),
                           a.getFill());
   }

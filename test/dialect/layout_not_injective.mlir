@@ -30,7 +30,7 @@ func.func private @swizzle_too_small(tensor<8x8xf32, #smartmem.layout<(d0, d1) -
 // -----
 
 // The first collision is far from the origin: elements 0 and 2^40 of a box that nobody enumerates.
-// expected-error@+1 {{is not injective}}
+// expected-error@+1 {{is not injective: there are more elements than physical coordinates}}
 func.func private @far_away(tensor<1099511627777xi8, #smartmem.layout<(d0) -> (d0 mod 1099511627776), buffer>>)
 
 // -----

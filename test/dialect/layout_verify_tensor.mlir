@@ -26,6 +26,11 @@ func.func private @coordinate_overflow(tensor<8xf32, #smartmem.layout<(d0) -> (d
 
 // -----
 
+// expected-error@+1 {{cannot bound physical coordinate 0}}
+func.func private @nested_overflow(tensor<8xf32, #smartmem.layout<(d0) -> ((d0 * 4611686018427387904) floordiv 2), buffer>>)
+
+// -----
+
 // expected-error@+1 {{storage image2d needs a last physical dimension of extent 4, got 8}}
 func.func private @lane_too_wide(tensor<16x16xf32, #smartmem.layout<(d0, d1) -> (d0, d1 floordiv 8, d1 mod 8), image2d>>)
 
@@ -53,6 +58,11 @@ func.func private @pad_range(tensor<4xi8, #smartmem.layout<(d0) -> (d0 mod 8), b
 
 // expected-error@+1 {{padding value -1.000000e+00 is not representable in 'ui8'}}
 func.func private @pad_sign(tensor<4xui8, #smartmem.layout<(d0) -> (d0 mod 8), buffer, pad = -1.0>>)
+
+// -----
+
+// expected-error@+1 {{padding value 1.000000e+00 is not representable in 'index'}}
+func.func private @pad_index(tensor<4xindex, #smartmem.layout<(d0) -> (d0 mod 8), buffer, pad = 1.0>>)
 
 // -----
 

@@ -114,6 +114,22 @@ func.func @map_of_empty_result(%a: tensor<4xf32>) {
 
 // -----
 
+func.func @no_result(%a: tensor<4xf32>) {
+  // expected-error@+1 {{expected one ranked tensor result}}
+  smartmem.view %a at (d0) -> (d0) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @invalid_map(%a: tensor<4xf32>) {
+  // expected-error@+1 {{piece map takes 2 dimensions but the box has 1}}
+  %0 = smartmem.view %a at (d0, d1) -> (d0) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @no_pieces_keyword(%a: tensor<4xf32>) {
   // expected-error@+1 {{expected 'pieces' or 'at'}}
   %0 = smartmem.view %a : (tensor<4xf32>) -> tensor<4xf32>

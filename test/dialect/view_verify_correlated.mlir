@@ -34,6 +34,15 @@ func.func @stride(%a: tensor<15xf32>) -> tensor<8xf32> {
 
 // -----
 
+// Values beyond 63 bits have no bounds.
+func.func @overflow(%a: tensor<8xf32>) {
+  // expected-error@+1 {{has an index that cannot be bounded: dimension 0 of affine_map<(d0) -> (d0 * 4611686018427387904)>}}
+  %0 = smartmem.view %a at (d0) -> (d0 * 4611686018427387904) : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
 // A roll: index arithmetic that wraps.
 func.func @roll(%a: tensor<7x7xf32>) -> tensor<7x7xf32> {
   %0 = smartmem.view %a at (d0, d1) -> ((d0 + 3) mod 7, (d1 + 3) mod 7) : (tensor<7x7xf32>) -> tensor<7x7xf32>

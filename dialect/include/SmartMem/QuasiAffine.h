@@ -35,8 +35,9 @@ struct Range {
   int64_t min, max;
 };
 
-/// Whether the map has no symbols and divides by positive constants only.
-bool isQuasiAffine(AffineMap map);
+/// Whether the map multiplies by constants and divides by positive constants only: with
+/// no symbols, that is what the functions below take.
+bool dividesByConstants(AffineMap map);
 
 /// Bounds of `expr` on a non-empty box, by interval arithmetic: not always attained.
 /// Nothing when a value overflows 63 bits.

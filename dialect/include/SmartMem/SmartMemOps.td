@@ -83,10 +83,6 @@ def SmartMem_ViewOp : SmartMem_Op<"view", [Pure]> {
   }];
   let arguments = (ins Variadic<AnyStaticShapeTensor>:$sources, SmartMem_PieceArrayAttr:$pieces);
   let results = (outs AnyStaticShapeTensor:$result);
-  let builders = [
-    // One source, one piece over the whole result.
-    OpBuilder<(ins "::mlir::RankedTensorType":$result, "::mlir::Value":$source,
-                   "::mlir::AffineMap":$map)>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasFolder = 1;
