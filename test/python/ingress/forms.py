@@ -89,6 +89,8 @@ REWRITTEN: dict[str, Callable[[], onnx.ModelProto]] = {
     ),
     "dropout_11": lambda: single("Dropout", {"x": value("x", [2, 3])}, opset=11, ratio=0.3),
     "reduce_mean_f16": lambda: single("ReduceMean", {"x": value("x", [2, 900], F16)}, axes=[1], opset=13),
+    "reduce_l2_of_one": lambda: single("ReduceL2", {"x": value("x", [1, 1]), "a": i64(0)}, keepdims=1),
+    "reduce_log_sum_exp_of_one": lambda: single("ReduceLogSumExp", {"x": value("x", [3, 1]), "a": i64(1)}, keepdims=0),
     "global_average_f16": lambda: single("GlobalAveragePool", {"x": value("x", [1, 2, 30, 30], F16)}),
     "average_pool_f16": lambda: single("AveragePool", {"x": value("x", [1, 2, 9, 9], F16)}, kernel_shape=[5, 5]),
     "resize_11_tf_nearest": lambda: resize(

@@ -51,6 +51,10 @@ def reduce_all(graph: Specializer, node: onnx.NodeProto) -> str | None:
     return build.reduce(graph, node.op_type, node.input[0], range(value.rank), keepdims=bool(keepdims))
 
 
+_OF_ONE = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log"}
+"""What a reduction of a single element computes, where that is not the element."""
+
+
 @rewrite(
     "GlobalAveragePool",
     "ReduceL1",
@@ -61,9 +65,23 @@ def reduce_all(graph: Specializer, node: onnx.NodeProto) -> str | None:
     "ReduceSum",
     "ReduceSumSquare",
 )
-def half_precision_sum(graph: Specializer, node: onnx.NodeProto) -> str | None:
-    """Sums of f16 in f32, as ONNX Runtime and torch-mlir's own products do: in f16 they overflow and lose digits."""
-    if graph.type(node.input[0]).element_type != TensorProto.FLOAT16:
+def sum_of_floats(graph: Specializer, node: onnx.NodeProto) -> str | None:
+    """Sums of f16 in f32, and sums of one element without a sum.
+
+    In f16 sums overflow and lose digits; ONNX Runtime and torch-mlir's own products accumulate in f32 too. torch-mlir
+    crashes on some reductions of one element.
+    """
+    value, result = graph.type(node.input[0]), graph.type(node.output[0])
+    if value.elements == result.elements and node.op_type in (
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+    ):
+        operator = _OF_ONE.get(node.op_type)
+        single = graph.emit(operator, [node.input[0]]) if operator else node.input[0]
+        return build.reshape(graph, single, result.shape)
+    if value.element_type != TensorProto.FLOAT16:
         return None
     wide = build.cast(graph, node.input[0], TensorProto.FLOAT)
     total = graph.emit(node.op_type, [wide, *node.input[1:]], **attributes_of(node))

@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from smartmem_mlir.ingress.onnx_model.attributes import attribute, without
 from smartmem_mlir.ingress.onnx_model.rewrites import build
-from smartmem_mlir.ingress.onnx_model.rewrites.normalization import half_precision_sum
+from smartmem_mlir.ingress.onnx_model.rewrites.normalization import sum_of_floats
 from smartmem_mlir.ingress.onnx_model.rewrites.registry import Refuse, rewrite
 from smartmem_mlir.ingress.onnx_model.rewrites.windows import explicit_windows, window_axes
 
@@ -33,7 +33,7 @@ def overhanging(graph: Specializer, node: onnx.NodeProto) -> Sequence[str] | str
             # ONNX counts over the whole tensor, torch-mlir within each plane.
             raise Refuse("indices into more than one plane are not supported")
     if node.op_type == "AveragePool" and graph.type(node.input[0]).element_type == TensorProto.FLOAT16:
-        return half_precision_sum(graph, node)
+        return sum_of_floats(graph, node)
     explicit = explicit_windows(graph, node)
     if explicit is not None or not attribute(node, "ceil_mode", 0):
         return explicit
