@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from chains import Step, chains, execute, inputs_of
+from chains import Step, chains, execute, factorisations, inputs_of, shapes
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +81,20 @@ def test_random_chain_is_proved_by_isl(chain: list[Step]) -> None:
     if view is not None:
         views = [step.view for step in reversed(chain)]
         assert prove_chain(views, [0] * (len(views) - 1), view)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_reshapes_of_reshapes_are_no_longer_than_one_reshape(data: st.DataObject) -> None:
+    """Whatever the factors in between, only the first and the last shape count."""
+    first = shape = data.draw(shapes())
+    view = View.identity(shape)
+    for _ in range(3):
+        new = data.draw(factorisations(prod(shape)))
+        view, shape = compose(movement.reshape(shape, new), view), new
+    direct = movement.reshape(first, shape)
+    assert term_count(view.pieces[0].exprs) <= term_count(direct.pieces[0].exprs)
+    assert prove_views_equal(view, direct)
 
 
 @settings(max_examples=100, deadline=None)

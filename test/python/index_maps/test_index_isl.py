@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_index_expr import small_exprs
 
-from smartmem_mlir.index_maps import Box, IndexMap, IndexMapError, ProofInconclusiveError, View, dim, evaluate, movement
+from smartmem_mlir.index_maps import (
+    Box,
+    IndexMap,
+    IndexMapError,
+    ProofInconclusiveError,
+    View,
+    dim,
+    evaluate,
+    movement,
+    movement_windows,
+)
 from smartmem_mlir.index_maps import isl as proofs
 from smartmem_mlir.index_maps.expr import Expr
 
@@ -101,3 +113,13 @@ def test_views_of_different_structure_can_be_equal() -> None:
     assert not proofs.prove_views_equal(view, movement.roll((7, 5), (3, 1), (0, 1)))
     assert not proofs.prove_views_equal(view, View.identity((7, 5)))
     assert not proofs.prove_views_equal(View.identity((5, 7)), View.identity((7, 5)))
+
+
+def test_views_of_other_operands_or_constants_differ() -> None:
+    view = movement.concat([(3,), (3,)], 0)
+    exchanged = view.with_pieces([replace(piece, source=1 - piece.source) for piece in view.pieces])
+    assert not proofs.prove_views_equal(view, exchanged)
+    zeros, ones = (movement_windows.pad((3,), (1,), (0,), "constant", value) for value in (0.0, 1.0))
+    assert proofs.prove_views_equal(zeros, movement_windows.pad((3,), (1,), (0,), "constant", 0.0))
+    assert not proofs.prove_views_equal(zeros, ones)
+    assert not proofs.prove_chain([zeros], [], ones)
