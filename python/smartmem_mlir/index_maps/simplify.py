@@ -8,6 +8,7 @@ interval arithmetic over the box, conditions on constants by arithmetic. `test_r
 |---|---|---|
 | constant | x // a = q | q*a <= x < (q+1)*a |
 | one-period | x % m = x - t*m | t*m <= x < (t+1)*m |
+| nearest | (m*q + r) // m = q + j and (m*q + r) % m = r - j*m | j*m <= r < (j+1)*m, coefficients of r nearest zero |
 | nested-floor | (A + y // b) // a = (b*A + y) // (a*b) | |
 | floor-of-mod | (y % (a*n)) // a = (y // a) % n | |
 | pull-out | (a*q + r) // a = q + r // a | |
@@ -149,6 +150,9 @@ class Simplifier:
         lo, hi = self.ranges.of(x)
         if lo // a == hi // a:  # constant
             return Expr(lo // a)
+        nearest = self._nearest(x, a)
+        if nearest is not None:
+            return self(nearest[0])
         joined = self._join_modulo(x, a)
         if joined is not None:
             quotient, rest = joined
@@ -174,6 +178,9 @@ class Simplifier:
         lo, hi = self._range_of_sum_with_floor(x)
         if lo // m == hi // m:  # one-period
             return x - lo // m * m
+        nearest = self._nearest(x, m)
+        if nearest is not None:
+            return self(nearest[1])
         w, b = _as_floor(x)
         for atom, coef in w.terms:
             if isinstance(atom, Mod) and coef * atom.value % (b * m) == 0:  # inner-mod, also under a floor
@@ -192,6 +199,17 @@ class Simplifier:
                 high, low = found
                 return self(self.mod(high, m // g) * g + low)
         return x % m
+
+    def _nearest(self, x: Expr, m: int) -> tuple[Expr, Expr] | None:
+        """`(x // m, x % m)` by rule nearest, None if it does not apply: rows of 63 are rows of 64 that shift by -1."""
+        terms = {atom: (coef + m // 2) % m - m // 2 for atom, coef in x.terms}
+        if all(abs(terms[atom]) == abs(coef) for atom, coef in x.terms):
+            return None
+        rest = Expr.sum(x.const % m, terms)
+        lo, hi = self.ranges.of(rest)
+        if lo // m != hi // m:
+            return None
+        return _exact_quotient(x - rest, m) + lo // m, rest - lo // m * m
 
     def _separate(self, x: Expr, g: int) -> tuple[Expr, Expr] | None:
         """`(A + j, B - j*g)` with x = g*A + B and j*g <= B < (j+1)*g; None if the low part does not fit."""

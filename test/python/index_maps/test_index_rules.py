@@ -45,6 +45,9 @@ def rules() -> Iterator[tuple[str, Expr, Expr, Box]]:
         yield "to-mod", X - a * (X // a), X % a, ALL
         yield "to-floor", X // a % b - X // a, -b * (X // (a * b)), ALL
         yield "to-floor", 3 * (X % a) - 3 * X, -3 * a * (X // a), ALL
+        shifting = Box((0, a - 1, 0), (a, a * b, 1))
+        yield "nearest", ((a * b - 1) * X + Y) // (a * b), X, shifting
+        yield "nearest", ((a * b - 1) * X + Y - 2 * a * b) % (a * b), Y - X, shifting
         for j in (0, 2):
             part = narrow.with_axis(1, j * a, (j + 1) * a)
             yield "low-part", (a * X + Y) // (a * b), (X + j) // b, part
