@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from mlir import ir
 
 from smartmem_mlir.index_maps.compose import compose
+from smartmem_mlir.index_maps.cost import DEFAULT_WEIGHTS, view_cost
 from smartmem_mlir.index_maps.errors import ExpressionLimitExceeded, PieceLimitExceeded
 from smartmem_mlir.index_maps.unify import unify_pieces
 from smartmem_mlir.index_maps.view import View
@@ -16,9 +17,20 @@ from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, value_key, write_view
 
+COPY_COST = 8.0
+"""What copying an element costs, in instructions of `index_maps.cost`: a load, a store and their share of a loop."""
+PATIENCE = 8
+"""How many views in a row are tried on a source that is too much for them. What a reshape cuts into many pieces, a slice
+two operations later may make whole again (relative positions in attention); a chain of a thousand reshapes whose
+factors do not line up would spend its time on attempts."""
+
+ValueKey: TypeAlias = tuple[int, int]
+Refusals: TypeAlias = dict[ValueKey, int]
+"""Sources that were too much for a view, each with the attempts that are left to the views behind it."""
+
 
 def compose_views(root: ir.Operation) -> int:
-    """Makes every view read tensors that are not views, as far as the limits on pieces and expressions allow.
+    """Makes every view read tensors that are not views, as far as that costs less than the copies between them.
 
     A view with several users is composed into each of them: it exists only as a map, so nothing is computed twice.
 
@@ -36,52 +48,84 @@ def compose_views(root: ir.Operation) -> int:
 def _compose_each(root: ir.Operation, wanted: Callable[[View], bool], generations: int | None) -> int:
     """Composes the wanted views with those that they read, in program order."""
     composed = 0
+    refused: dict[ValueKey, Refusals] = {}
     for op in block_operations(root):
         if not is_view(op) or not any(_is_view_value(operand) for operand in op.operands):
             continue
         view = read_view(op)
         if not wanted(view):
             continue
-        view, sources, inlined = _compose_upwards(view, list(op.operands), generations)
-        if not inlined:
-            continue
-        with ir.InsertionPoint(op), op.location:
-            value = write_view(view, sources, op.results[0].type.element_type)
-        op.results[0].replace_all_uses_with(value)
-        op.erase()
-        composed += inlined
+        upwards = _Upwards(view, list(op.operands), refused)
+        upwards.run(generations)
+        value = op.results[0]
+        if upwards.inlined:
+            with ir.InsertionPoint(op), op.location:
+                value = write_view(upwards.view, upwards.sources, op.results[0].type.element_type)
+            op.results[0].replace_all_uses_with(value)
+            op.erase()
+        if value_key(value) not in map(value_key, upwards.sources):
+            refused[value_key(value)] = upwards.refused
+        composed += upwards.inlined
     return composed
 
 
-def _compose_upwards(view: View, sources: list[ir.Value], generations: int | None) -> tuple[View, list[ir.Value], int]:
-    """Inlines the views among `sources`, one generation at a time, until none can be (or `generations` are)."""
-    inlined = 0
-    refused: set[tuple[int, int]] = set()
-    while generations is None or generations > 0:
-        progress = False
-        position = 0
-        while position < len(sources):
-            source = sources[position]
-            inner = defining_op(source)
-            width = 1
-            if inner is not None and is_view(inner) and value_key(source) not in refused:
-                try:
-                    view = compose(view, read_view(inner), position)
-                except (PieceLimitExceeded, ExpressionLimitExceeded):
-                    refused.add(value_key(source))
-                else:
-                    sources[position : position + 1] = list(inner.operands)
-                    width = len(inner.operands)
-                    inlined += 1
-                    progress = True
-            position += width
-        if not progress:
-            break
-        view, kept = view.share_operands([value_key(source) for source in sources])
-        sources = [sources[at] for at in kept]
-        view = unify_pieces(view)
-        generations = None if generations is None else generations - 1
-    return view, sources, inlined
+class _Upwards:
+    """One view on its way to the tensors that it comes from.
+
+    Args:
+        view: The view.
+        sources: What it reads.
+        known: For views that were composed before, what they were refused.
+    """
+
+    def __init__(self, view: View, sources: list[ir.Value], known: Mapping[ValueKey, Refusals]) -> None:
+        self.view = view
+        self.sources = sources
+        self.inlined = 0
+        self.refused: Refusals = {}
+        self._known = known
+
+    def run(self, generations: int | None) -> None:
+        """Inlines the views among the sources, one generation at a time, until none can be (or `generations` are)."""
+        while generations is None or generations > 0:
+            before = self.inlined
+            position = 0
+            while position < len(self.sources):
+                position += self._inline(position)
+            if self.inlined == before:
+                break
+            self.view, kept = self.view.share_operands([value_key(source) for source in self.sources])
+            self.sources = [self.sources[at] for at in kept]
+            self.view = unify_pieces(self.view)
+            generations = None if generations is None else generations - 1
+
+    def _inline(self, position: int) -> int:
+        """Replaces the source at `position` by what it reads, if it is a view; how many sources stand there then."""
+        key = value_key(self.sources[position])
+        inner = defining_op(self.sources[position])
+        if inner is None or not is_view(inner):
+            return 1
+        attempts = self.refused.get(key, PATIENCE)
+        composed = _compose(self.view, read_view(inner), position) if attempts else None
+        if composed is None:
+            self.refused[key] = max(0, attempts - 1)
+            return 1
+        self.view = composed
+        self.sources[position : position + 1] = list(inner.operands)
+        self.inlined += 1
+        for source, left in self._known.get(key, {}).items():
+            self.refused[source] = min(left, self.refused.get(source, left))
+        return len(inner.operands)
+
+
+def _compose(outer: View, inner: View, operand: int) -> View | None:
+    """The composition, None where it costs more than both views and a copy between them, or is beyond all limits."""
+    bound = view_cost(outer) + view_cost(inner) + COPY_COST
+    try:
+        composed = compose(outer, inner, operand, max_pieces=1 + int(bound / DEFAULT_WEIGHTS.piece))
+    except (PieceLimitExceeded, ExpressionLimitExceeded):
+        return None
+    return composed if view_cost(composed) <= bound else None
 
 
 def _is_view_value(value: ir.Value) -> bool:
@@ -93,7 +137,8 @@ class ComposeViews(Pass):
     """Make a view of a view one view.
 
     Index maps are composed and simplified (paper, section 3.2.1), so that a chain of movements of any length costs one
-    index computation. A view with several users is composed into each.
+    index computation. A view with several users is composed into each. A composition that costs more than both views
+    and a copy between them (reshapes whose factors do not line up, many boxes) is left.
     """
 
     argument: ClassVar[str] = "smartmem-compose-views"
