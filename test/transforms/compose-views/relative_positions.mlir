@@ -3,7 +3,7 @@
 // RUN: smartmem-opt %s --smartmem-raise-views --smartmem-compose-views | FileCheck %s
 
 // CHECK-LABEL: func.func @f
-// CHECK: smartmem.view %arg0 at (d0, d1) -> (d0, d1 - d0 + 7) : (tensor<8x15xf32>) -> tensor<8x8xf32>
+// CHECK: smartmem.view %arg0 at (d0, d1) -> (d0, -d0 + d1 + 7) : (tensor<8x15xf32>) -> tensor<8x8xf32>
 // CHECK-NEXT: return
 func.func @f(%x: tensor<8x15xf32>) -> tensor<8x8xf32> {
   %zero = arith.constant 0.0 : f32
