@@ -180,10 +180,9 @@ def import_case(case: Case) -> Imported | Verdict:
             read = read_proto(model, None)
             graph = static_graph(read, ImportOptions())
         except SmartMemError as error:
-            refusal = refusal or error.what
-            if DATA_DEPENDENT not in error.what:
-                return Verdict("refused", error.what)
-            refusal = error.what
+            refusal = re.sub(r"^unsupported operators: \S+ x1 \(.*?\): ", "", error.what)
+            if DATA_DEPENDENT not in refusal:
+                return Verdict("refused", refusal)
             continue
         arguments = tuple(array_of(v) for i, v in enumerate(case.inputs) if i not in constants)
         weights = parameters_of(graph)
