@@ -15,17 +15,16 @@ from smartmem_mlir.index_maps.unify import unify_pieces
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
 from smartmem_mlir.transforms.pass_base import Pass
-from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, value_key, write_view
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, write_view
 
 COPY_COST = 8.0
 """What copying an element costs, in instructions of `index_maps.cost`: a load, a store and their share of a loop."""
 PATIENCE = 8
-"""How many views in a row are tried on a source that is too much for them. What a reshape cuts into many pieces, a slice
-two operations later may make whole again (relative positions in attention); a chain of a thousand reshapes whose
-factors do not line up would spend its time on attempts."""
+"""How many views in a row are tried on a source that is too much for them. What a reshape cuts into many pieces, slices
+behind it may make whole again (relative positions in attention); but a chain of a thousand reshapes whose factors do
+not line up would spend its time on attempts."""
 
-ValueKey: TypeAlias = tuple[int, int]
-Refusals: TypeAlias = dict[ValueKey, int]
+Refusals: TypeAlias = dict[ir.Value, int]
 """Sources that were too much for a view, each with the attempts that are left to the views behind it."""
 
 
@@ -48,7 +47,7 @@ def compose_views(root: ir.Operation) -> int:
 def _compose_each(root: ir.Operation, wanted: Callable[[View], bool], generations: int | None) -> int:
     """Composes the wanted views with those that they read, in program order."""
     composed = 0
-    refused: dict[ValueKey, Refusals] = {}
+    refused: dict[ir.Value, Refusals] = {}
     for op in block_operations(root):
         if not is_view(op) or not any(_is_view_value(operand) for operand in op.operands):
             continue
@@ -63,8 +62,8 @@ def _compose_each(root: ir.Operation, wanted: Callable[[View], bool], generation
                 value = write_view(upwards.view, upwards.sources, op.results[0].type.element_type)
             op.results[0].replace_all_uses_with(value)
             op.erase()
-        if value_key(value) not in map(value_key, upwards.sources):
-            refused[value_key(value)] = upwards.refused
+        if value not in upwards.sources:
+            refused[value] = upwards.refused
         composed += upwards.inlined
     return composed
 
@@ -78,7 +77,7 @@ class _Upwards:
         known: For views that were composed before, what they were refused.
     """
 
-    def __init__(self, view: View, sources: list[ir.Value], known: Mapping[ValueKey, Refusals]) -> None:
+    def __init__(self, view: View, sources: list[ir.Value], known: Mapping[ir.Value, Refusals]) -> None:
         self.view = view
         self.sources = sources
         self.inlined = 0
@@ -94,27 +93,27 @@ class _Upwards:
                 position += self._inline(position)
             if self.inlined == before:
                 break
-            self.view, kept = self.view.share_operands([value_key(source) for source in self.sources])
+            self.view, kept = self.view.share_operands(self.sources)
             self.sources = [self.sources[at] for at in kept]
             self.view = unify_pieces(self.view)
             generations = None if generations is None else generations - 1
 
     def _inline(self, position: int) -> int:
         """Replaces the source at `position` by what it reads, if it is a view; how many sources stand there then."""
-        key = value_key(self.sources[position])
-        inner = defining_op(self.sources[position])
+        source = self.sources[position]
+        inner = defining_op(source)
         if inner is None or not is_view(inner):
             return 1
-        attempts = self.refused.get(key, PATIENCE)
+        attempts = self.refused.get(source, PATIENCE)
         composed = _compose(self.view, read_view(inner), position) if attempts else None
         if composed is None:
-            self.refused[key] = max(0, attempts - 1)
+            self.refused[source] = max(0, attempts - 1)
             return 1
         self.view = composed
         self.sources[position : position + 1] = list(inner.operands)
         self.inlined += 1
-        for source, left in self._known.get(key, {}).items():
-            self.refused[source] = min(left, self.refused.get(source, left))
+        for behind, left in self._known.get(source, {}).items():
+            self.refused[behind] = min(left, self.refused.get(behind, left))
         return len(inner.operands)
 
 

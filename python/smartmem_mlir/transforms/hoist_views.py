@@ -27,7 +27,7 @@ from smartmem_mlir.transforms.access_folding import (
     reads_index,
     through_views,
 )
-from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
+from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, is_unused, users
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
     Access,
@@ -40,7 +40,7 @@ from smartmem_mlir.transforms.structured import (
     splat_init,
     unbounded_dims,
 )
-from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, value_key, write_view
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, write_view
 
 Cluster: TypeAlias = dict[ir.Operation, StructuredOp | None]
 """Operations that may move, read as structured operations; None for a view, which is composed into what moves."""
@@ -70,12 +70,19 @@ def hoist_views(root: ir.Operation, wanted: Callable[[ir.Operation], bool]) -> i
             value = _Hoist(cluster).view_of(view, op.operands[0])
         op.results[0].replace_all_uses_with(value)
         hoisted += 1
-        erase_dead(root)
+        # Users before what they use: whatever only the view needed is gone before the next view is looked at.
+        for each in (op, *cluster):
+            if is_unused(each):
+                each.erase()
+    erase_dead(root)
     return hoisted
 
 
 def _movable_cluster(view_op: ir.Operation) -> Cluster:
-    """The operations above the view whose every user is the view or in the cluster: moving them duplicates nothing."""
+    """The operations above the view whose every user is the view or in the cluster: moving them duplicates nothing.
+
+    Users come before what they use.
+    """
     cluster: Cluster = {}
     rejected: set[ir.Operation] = set()
     pending = [defining_op(view_op.operands[0])]
@@ -125,11 +132,11 @@ class _Hoist:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._made: dict[tuple[View, tuple[int, int]], ir.Value] = {}
+        self._made: dict[tuple[View, ir.Value], ir.Value] = {}
 
     def view_of(self, view: View, value: ir.Value) -> ir.Value:
         """`view` of `value`; two requests for the same are one value."""
-        key = (view, value_key(value))
+        key = (view, value)
         if key not in self._made:
             self._made[key] = self._create(view, value)
         return self._made[key]

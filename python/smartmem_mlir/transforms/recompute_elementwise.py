@@ -31,7 +31,6 @@ from smartmem_mlir.transforms.structured import (
     static_shape,
     unbounded_dims,
 )
-from smartmem_mlir.transforms.view_ops import value_key
 
 CHEAP = frozenset(
     {
@@ -56,34 +55,40 @@ def recompute_elementwise(root: ir.Operation) -> int:
     """
     moved = 0
     operations = block_operations(root)
-    position = 0
-    while position < len(operations):
-        if _move_into_users(operations[position]):
-            moved += 1
-            # Each user was replaced where it stood, so that positions still hold.
-            operations = block_operations(root)
-        position += 1
+    # By result: the hash of an operation changes with its operands.
+    positions = {result: position for position, op in enumerate(operations) for result in op.results}
+    for position in range(len(operations)):
+        # Read from the list only now: the operation may have been replaced, where it stood, by one that took others in.
+        replaced = _move_into_users(operations[position])
+        moved += bool(replaced)
+        for old, new in replaced:
+            at = positions[old.results[0]]
+            operations[at] = new
+            positions |= dict.fromkeys(new.results, at)
+            old.erase()
     erase_dead(root)
     return moved
 
 
-def _move_into_users(op: ir.Operation) -> bool:
+def _move_into_users(op: ir.Operation) -> list[tuple[ir.Operation, ir.Operation]]:
+    """Each user of `op` with its replacement, in use already; nothing if `op` is not to be moved."""
     producer = read_structured(op)
     if producer is None or not _is_cheap(producer):
-        return False
+        return []
     readers = list(dict.fromkeys(users(op.results[0])))
     consumers = [read_structured(reader) for reader in readers]
     # With one elementwise user the code generator fuses the two as they are.
     if len(consumers) == 1 and (consumers[0] is None or consumers[0].is_elementwise):
-        return False
+        return []
     if not all(consumer is not None and _can_take(consumer, op.results[0]) for consumer in consumers):
-        return False
+        return []
+    replaced = []
     for reader in readers:
         # Read again: one reader may use another's result, which has just been replaced.
         consumer = read_structured(reader)
         assert consumer is not None
-        _inline(producer, consumer)
-    return True
+        replaced.append((reader, _inline(producer, consumer)))
+    return replaced
 
 
 def _is_cheap(op: StructuredOp) -> bool:
@@ -115,24 +120,23 @@ def _is_parallel_dim(expr: Expr) -> bool:
 
 
 def _can_take(consumer: StructuredOp, value: ir.Value) -> bool:
-    key = value_key(value)
     return not consumer.is_contraction and all(
         is_projection(access)
         for operand, access in zip(consumer.inputs, consumer.input_accesses, strict=True)
-        if value_key(operand) == key
+        if operand == value
     )
 
 
-def _inline(producer: StructuredOp, consumer: StructuredOp) -> None:
-    """Replaces the consumer by one that computes the producer's elements itself."""
-    key = value_key(producer.op.results[0])
+def _inline(producer: StructuredOp, consumer: StructuredOp) -> ir.Operation:
+    """An operation, used in the consumer's place, that computes the producer's elements itself."""
+    produced = producer.op.results[0]
     inputs: list[ir.Value] = []
     accesses: list[Access] = []
     known: dict[object, int] = {}
 
     def add_input(value: ir.Value, access: Access) -> int:
         """Position of this read among the inputs, each distinct read once."""
-        position = known.setdefault((value_key(value), access), len(inputs))
+        position = known.setdefault((value, access), len(inputs))
         if position == len(inputs):
             inputs.append(value)
             accesses.append(access)
@@ -141,7 +145,7 @@ def _inline(producer: StructuredOp, consumer: StructuredOp) -> None:
     # Per consumer input: its position, or the positions of the producer's inputs.
     plan: list[int | list[int]] = []
     for value, access in zip(consumer.inputs, consumer.input_accesses, strict=True):
-        if value_key(value) != key:
+        if value != produced:
             plan.append(add_input(value, access))
             continue
         inner = [
@@ -168,7 +172,7 @@ def _inline(producer: StructuredOp, consumer: StructuredOp) -> None:
         made = build_generic_with(inputs, consumer.outputs, accesses, consumer.reductions, body)
     for old, new in zip(consumer.op.results, made.results, strict=True):
         old.replace_all_uses_with(new)
-    consumer.op.erase()
+    return made.operation
 
 
 @dataclass(frozen=True)

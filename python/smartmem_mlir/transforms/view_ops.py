@@ -52,8 +52,7 @@ def write_view(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -
         sources: One tensor per operand of the view; repeated and unused ones are merged.
         element_type: Element type of the result, which all sources share.
     """
-    keys = [value_key(source) for source in sources]
-    view, kept = view.share_operands(keys)
+    view, kept = view.share_operands(sources)
     sources = [sources[at] for at in kept]
     if view.is_identity():
         return sources[0]
@@ -66,14 +65,6 @@ def write_view(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -
     ]
     result = ir.RankedTensorType.get(list(view.shape), element_type)
     return smartmem.ViewOp(result, sources, pieces).result
-
-
-def value_key(value: ir.Value) -> tuple[int, int]:
-    """Identifies a value: bindings make a new Python object at each access, so `is` does not."""
-    op = defining_op(value)
-    if op is None:
-        return hash(value.owner), ir.BlockArgument(value).arg_number
-    return hash(op), ir.OpResult(value).result_number
 
 
 def _scalar_attr(value: Scalar, type_: ir.Type) -> ir.Attribute:
