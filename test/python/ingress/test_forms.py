@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import forms
+import kept_forms
 import node_cases
 import pytest
 from onnx_cases import random_feeds, run_onnxruntime
@@ -10,12 +11,12 @@ from onnx_cases import random_feeds, run_onnxruntime
 CHUNK = 22
 """Forms per test: enough to share a compilation, few enough to spread over workers."""
 
-NAMES = (*forms.REWRITTEN, *forms.KEPT)
+NAMES = (*forms.REWRITTEN, *kept_forms.KEPT)
 
 
 def as_case(name: str) -> node_cases.Case:
     """A form as a node case whose expected outputs are ONNX Runtime's."""
-    model = {**forms.REWRITTEN, **forms.KEPT}[name]()
+    model = {**forms.REWRITTEN, **kept_forms.KEPT}[name]()
     feeds = random_feeds(model)
     return node_cases.Case(name, model, tuple(feeds.values()), tuple(run_onnxruntime(model, feeds)), 1e-3, 1e-5)
 

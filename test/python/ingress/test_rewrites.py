@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from forms import I64, KEPT, REWRITTEN, i64
+from forms import I64, REWRITTEN, i64
+from kept_forms import KEPT
+from onnx import TensorProto
 from onnx_cases import random_feeds, run_onnxruntime, single, specialized, value
 
 from smartmem_mlir.errors import UnsupportedModelError
@@ -19,7 +21,8 @@ NOT_KEPT = {
     "CumSum": (), "DFT": (), "DepthToSpace": (), "Det": (), "Dropout": (), "GRU": (), "GridSample": (),
     "GroupNormalization": (), "LSTM": (), "LpNormalization": (), "LpPool": (), "MaxPool": ("ceil_mode",),
     "MeanVarianceNormalization": (), "QuantizeLinear": (), "DequantizeLinear": (), "RNN": (), "Resize": (),
-    "ReverseSequence": (), "STFT": (), "ScatterElements": (), "ScatterND": (), "SpaceToDepth": (), "TopK": (),
+    "ReverseSequence": (), "MatMulInteger": (), "ConvInteger": (), "QLinearMatMul": (),
+    "QLinearConv": (), "STFT": (), "ScatterElements": (), "ScatterND": (), "SpaceToDepth": (), "TopK": (),
 }  # fmt: skip
 """Operators that must not reach torch-mlir: at all, or only without these attributes."""
 
@@ -58,6 +61,8 @@ def test_same_numbers(name: str) -> None:
             single("MaxPool", {"x": value("x", [1, 2, 4, 4])}, outputs=2, kernel_shape=[2, 2]),
             "more than one plane",
         ),
+        (single("Mod", {"a": value("a", [4], TensorProto.DOUBLE), "b": np.float64(2)}, opset=18), "no f64 remainder"),
+        (single("Pow", {"a": value("a", [4], I64), "b": value("b", [4], I64)}), "powers of integers"),
         (single("Reshape", {"x": value("x", [4]), "s": value("s", [2], I64)}), "only known when the model runs"),
     ],
 )
