@@ -1,4 +1,5 @@
 // A pass may create operations of a dialect that the input does not use.
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s '--smartmem-externalize-constants{min-elements=1 archive=%t.npz}' | FileCheck %s
 // CHECK: smartmem.parameter
 func.func @f() -> tensor<2xf32> {

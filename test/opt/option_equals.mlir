@@ -1,4 +1,5 @@
 // Options after `=`, as mlir-opt spells them.
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s --smartmem-externalize-constants="min-elements=2 archive=%t.npz prefix=w" | FileCheck %s
 // RUN: smartmem-opt %s --smartmem-externalize-constants="min-elements=5 archive=%t.npz" | FileCheck %s --check-prefix=STAYS
 

@@ -1,4 +1,5 @@
 // Constants in the resource section of the file.
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s '--smartmem-externalize-constants{min-elements=1 archive=%t.npz}' | FileCheck %s
 // RUN: %python -c "import numpy; print(numpy.load('%t.npz')['constant.0'].tolist())" | FileCheck %s --check-prefix=VALUES
 

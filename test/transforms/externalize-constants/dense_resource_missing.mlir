@@ -1,4 +1,5 @@
 // A resource without bytes is an error, not a parameter without values.
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s '--smartmem-externalize-constants{min-elements=1 archive=%t.npz}' --verify-diagnostics
 // RUN: not test -e %t.npz
 

@@ -1,4 +1,5 @@
 // Equal values of one type share a parameter; equal values of another type do not.
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s '--smartmem-externalize-constants{min-elements=1 archive=%t.npz}' | FileCheck %s
 // RUN: %python -c "import numpy; a = numpy.load('%t.npz'); print([(k, str(a[k].dtype), a[k].tolist()) for k in sorted(a)])" | FileCheck %s --check-prefix=VALUES
 

@@ -1,4 +1,5 @@
 // Keys of parameters that the module has already are passed over.
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s '--smartmem-externalize-constants{min-elements=1 archive=%t.npz prefix=w}' | FileCheck %s
 
 func.func @f() -> (tensor<2xf32>, tensor<2xf32>) {

@@ -1,3 +1,4 @@
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s '--smartmem-externalize-constants{min-elements=4 archive=%t.npz}' | FileCheck %s
 // RUN: %python -c "import numpy; a = numpy.load('%t.npz'); print(sorted(a), a['constant.0'].tolist(), a['constant.0'].dtype)" | FileCheck %s --check-prefix=VALUES
 

@@ -1,4 +1,5 @@
 // Small constants, splats, scalars, bf16 (NumPy has no such type) and what is inside a group.
+// RUN: rm -f %t.npz
 // RUN: smartmem-opt %s '--smartmem-externalize-constants{min-elements=3 archive=%t.npz}' | FileCheck %s
 
 // CHECK-NOT: smartmem.parameter

@@ -34,6 +34,29 @@ func.func @multiple_users(%a: tensor<8x8xf32>) -> (tensor<8x8xf32, #packed>, ten
   return %0, %1 : tensor<8x8xf32, #packed>, tensor<8x8xf32, #packed>
 }
 
+// The other operand's conversion has another user.
+// CHECK-LABEL: func.func @shared_operand
+func.func @shared_operand(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> (tensor<8x8xf32, #packed>, tensor<8x8xf32, #packed>) {
+  %0 = smartmem.convert_layout %a : tensor<8x8xf32> -> tensor<8x8xf32, #packed>
+  %1 = smartmem.convert_layout %b : tensor<8x8xf32> -> tensor<8x8xf32, #packed>
+  %2 = arith.addf %0, %1 : tensor<8x8xf32, #packed>
+  return %0, %2 : tensor<8x8xf32, #packed>, tensor<8x8xf32, #packed>
+}
+
+// The operation changes the layout itself.
+// CHECK-LABEL: func.func @converting_generic
+func.func @converting_generic(%a: tensor<8x8xf32>) -> tensor<8x8xf32, #turned> {
+  %0 = smartmem.convert_layout %a : tensor<8x8xf32> -> tensor<8x8xf32, #packed>
+  %1 = tensor.empty() : tensor<8x8xf32, #turned>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<8x8xf32, #packed>) outs(%1 : tensor<8x8xf32, #turned>) {
+  ^bb0(%x: f32, %y: f32):
+    %t = math.tanh %x : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8xf32, #turned>
+  return %2 : tensor<8x8xf32, #turned>
+}
+
 // The result is wider than the operand: converting it moves more bytes.
 // CHECK-LABEL: func.func @wider_result
 func.func @wider_result(%a: tensor<8x8xf16>) -> tensor<8x8xf32, #packed> {
