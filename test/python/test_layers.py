@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Lowest first. Packages of one layer do not import each other, except the commands, which are parts of one program.
 COMMANDS = frozenset({"bench", "cli", "zoo"})
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "signature"}),
+    frozenset({"errors", "signature", "i1_text"}),
     frozenset({"index_maps"}),
     frozenset({"_smartmem"}),
     frozenset({"dialects"}),

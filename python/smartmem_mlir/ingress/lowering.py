@@ -12,6 +12,8 @@ from typing import Any
 
 import onnx
 
+from smartmem_mlir.i1_text import pack_i1
+
 PIPELINES = (
     "builtin.module(func.func(convert-torch-onnx-to-torch))",
     "builtin.module(torch-onnx-to-torch-backend-pipeline)",
@@ -74,7 +76,7 @@ def _finish(ir: Any, function: Any, parameters: Sequence[str]) -> str | Lowering
     module = ir.Module.create()
     copied = function.operation.clone(ip=ir.InsertionPoint(module.body))
     copied.attributes["sym_name"] = ir.StringAttr.get("main")
-    return str(module)
+    return pack_i1(str(module))
 
 
 def _parameters_for_arguments(ir: Any, function: Any, parameters: Sequence[str]) -> None:

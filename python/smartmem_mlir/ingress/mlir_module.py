@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from smartmem_mlir.errors import InvalidModelError, OptionError, UnsupportedModelError
+from smartmem_mlir.i1_text import pack_i1
 from smartmem_mlir.ingress.child_process import child_environment
 from smartmem_mlir.ingress.model import ImportedModel, ImportOptions
 from smartmem_mlir.ingress.onnx_model.reader import is_weight
@@ -22,6 +23,8 @@ from smartmem_mlir.signature import NUMPY_DTYPES, Parameter, TensorSpec
 ENTRY = "main"
 
 _TIMEOUT_S = 300.0
+
+_BYTECODE_MAGIC = b"ML\xefR"
 
 _RESOURCE_HEADER = 4
 """A resource blob starts with its alignment, a little-endian u32."""
@@ -45,7 +48,7 @@ def import_mlir(path: Path, options: ImportOptions, progress: Callable[[str], No
             "an MLIR file has fixed shapes and types", hint="change them in the tool that wrote the file", file=path
         )
     progress("reading the module")
-    data = path.read_bytes()
+    data = _module_bytes(path)
     check_parses(path)
     from mlir import ir
 
@@ -97,6 +100,16 @@ def check_parses(path: Path) -> None:
         )
 
 
+def _module_bytes(path: Path) -> bytes:
+    """The file as MLIR 22 reads it; bytecode is left alone, since each release reads its own."""
+    data = path.read_bytes()
+    return (
+        data
+        if data.startswith(_BYTECODE_MAGIC)
+        else pack_i1(data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+    )
+
+
 def _parse_only(path: Path) -> int:
     from mlir import ir
 
@@ -105,7 +118,7 @@ def _parse_only(path: Path) -> int:
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         try:
-            ir.Module.parse(path.read_bytes()).operation.verify()
+            ir.Module.parse(_module_bytes(path)).operation.verify()
         except ir.MLIRError as error:
             first = error.error_diagnostics[0] if error.error_diagnostics else error
             where = f"{first.location}: " if hasattr(first, "location") else ""
@@ -145,7 +158,12 @@ def _externalize(ir: Any, module: Any, resources: dict[str, str], path: Path) ->
     for constant in list(_constants(module.operation, path)):
         value = constant.attributes["value"]
         loaded = _values(value, resources)
-        if loaded is None or not is_weight(type_of(loaded)):
+        if loaded is None:
+            continue
+        if not is_weight(type_of(loaded)):
+            if loaded.dtype == np.bool_:
+                # iree-compile aborts when it folds a boolean resource: its elements cannot be iterated over.
+                constant.attributes["value"] = _literal(ir, value.type, loaded)
             continue
         key = f"constant_{len(parameters)}"
         spec = _spec(key, value.type, path)
@@ -157,6 +175,11 @@ def _externalize(ir: Any, module: Any, resources: dict[str, str], path: Path) ->
         constant.erase()
         parameters[key] = Parameter(spec, partial(_identity, loaded))
     return parameters
+
+
+def _literal(ir: Any, type_: Any, values: Array) -> Any:
+    """Booleans, written in place."""
+    return ir.DenseElementsAttr.get([ir.BoolAttr.get(bool(value)) for value in values.flat], type_)
 
 
 def _identity(values: Array) -> Array:
@@ -186,8 +209,9 @@ def _values(value: Any, resources: dict[str, str]) -> Array | None:
         return None
     blob = bytes.fromhex(resources[resource[1]])[_RESOURCE_HEADER:]
     dtype = NUMPY_DTYPES.get(str(value.type.element_type))
-    if dtype is None or dtype == np.bool_:  # booleans are packed in an order that MLIR does not promise
+    if dtype is None:
         return None
+    # Booleans included: packed are only those that are written in place.
     return np.frombuffer(blob, dtype=dtype).reshape(value.type.shape)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlir.ir import Attribute, MLIRError, Module
 
 from smartmem_mlir.errors import CompilerError
+from smartmem_mlir.i1_text import unpack_i1
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.device_target import device_targets_attr
@@ -48,7 +49,7 @@ def emit_iree(module_text: str, target: TargetDescription) -> str:
         device_targets = device_targets_attr(target)
         if device_targets is not None:
             module.operation.attributes["hal.device.targets"] = Attribute.parse(device_targets, context=context)
-        return str(module)
+        return unpack_i1(str(module))
 
 
 def _parse(text: str) -> Module:

@@ -15,6 +15,7 @@ from pathlib import Path
 from mlir import ir
 
 from smartmem_mlir.errors import CompilerError
+from smartmem_mlir.i1_text import pack_i1
 from smartmem_mlir.iree.flow.movement import body_kind
 from smartmem_mlir.iree.flow.summary import Copy, FlowSummary, Kernel
 from smartmem_mlir.iree.flow.traffic import body_traffic, tensor_bytes
@@ -56,7 +57,7 @@ def read_flow(path: Path) -> FlowSummary:
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         try:
-            module = ir.Module.parseFile(str(path))
+            module = ir.Module.parse(pack_i1(path.read_text()))
         except ir.MLIRError as error:
             detail = error.error_diagnostics[0].message if error.error_diagnostics else str(error)
             raise CompilerError(f"IREE's flow IR does not parse in MLIR 22: {detail}", file=path) from error
