@@ -10,6 +10,7 @@ import typer
 
 from smartmem_mlir.bench.command import bench_models
 from smartmem_mlir.cli import compile_command, demo_command, doctor, inspect_command, run_command, verify_command
+from smartmem_mlir.cli.termination import clean_termination
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.zoo.command import app as zoo_app
 
@@ -43,7 +44,8 @@ def main() -> None:
     """Entry point of the `smartmem` script: errors become one line on stderr and an exit code."""
     debug = "--debug" in sys.argv
     try:
-        app()
+        with clean_termination():
+            app()
     except SmartMemError as error:
         if debug:
             traceback.print_exc()

@@ -95,17 +95,20 @@ def _run_worker(directory: Path) -> str:
     log = directory / "worker.log"
     with log.open("wb") as stream:
         worker = subprocess.Popen([*WORKER, str(directory)], stdout=stream, stderr=stream, env=child_environment())
-        finished = -1
-        while finished != (finished := _count_results(directory)):
-            try:
-                worker.wait(TIMEOUT_S)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        else:
-            worker.kill()
-            worker.wait()
-            return f"the importer takes longer than {TIMEOUT_S:.0f} s"
+        try:
+            finished = -1
+            while finished != (finished := _count_results(directory)):
+                try:
+                    worker.wait(TIMEOUT_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    continue
+            else:
+                return f"the importer takes longer than {TIMEOUT_S:.0f} s"
+        finally:
+            if worker.poll() is None:
+                worker.kill()
+                worker.wait()
     if worker.returncode == 0:
         return "the importer ended without a result"
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
