@@ -26,7 +26,8 @@ def run_passes(module_text: str, pipeline: Pipeline) -> str:
         SmartMemError: A pass of ours cannot do its work.
         CompilerError: A pass of MLIR failed, or the module does not parse.
     """
-    with make_context():
+    # Kernels of ours are operations of IREE, which MLIR does not have.
+    with make_context(allow_unregistered_dialects=True):
         module = _parse(module_text)
         if pipeline.passes:
             try:

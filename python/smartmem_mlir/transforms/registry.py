@@ -31,23 +31,30 @@ PASSES: tuple[str, ...] = (
     "externalize_constants.ExternalizeConstants",
     "fold_layouts.FoldLayouts",
     "fold_views.FoldViews",
+    "form_groups.FormGroups",
     "hoist_views.HoistViews",
     "materialize_views.MaterializeViews",
+    "pin_epilogues.PinEpilogues",
     "print_cost.PrintCost",
     "raise_views.RaiseViews",
     "recompute_elementwise.RecomputeElementwise",
     "sink_scales.SinkScales",
+    "sink_views.SinkViews",
 )
 """`module.Class` below `smartmem_mlir.transforms`, in alphabetical order."""
+
+KERNEL_PASSES: tuple[str, ...] = ("cpu.lower_groups.LowerGroupsToCpu",)
+"""`module.Class` below `smartmem_mlir.kernels`: passes that know a target; named here, imported when registered."""
 
 
 @cache
 def get_passes() -> dict[str, type[Pass]]:
     """The pass classes by argument."""
     classes = []
-    for entry in PASSES:
-        module, name = entry.split(".")
-        classes.append(getattr(importlib.import_module(f"smartmem_mlir.transforms.{module}"), name))
+    entries = [f"transforms.{entry}" for entry in PASSES] + [f"kernels.{entry}" for entry in KERNEL_PASSES]
+    for entry in entries:
+        module, name = entry.rsplit(".", 1)
+        classes.append(getattr(importlib.import_module(f"smartmem_mlir.{module}"), name))
     return {cls.argument: cls for cls in classes}
 
 

@@ -1,0 +1,1 @@
+"""Kernels generated for the layout that their operands have."""

@@ -1,0 +1,1 @@
+"""Kernels for CPUs, as MLIR that IREE compiles into its executables."""

@@ -1,0 +1,255 @@
+"""The body of a contraction kernel for a CPU, as MLIR of the scf, vector and memref dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+from mlir.dialects import arith, memref, scf, vector
+
+from smartmem_mlir.index_maps.expr import Expr
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, SplitAddress, split_address
+from smartmem_mlir.kernels.cpu.plan import KernelPlan
+from smartmem_mlir.transforms.contraction_group import Read, Step
+from smartmem_mlir.transforms.structured import element_type
+from smartmem_mlir.transforms.view_code import index_value
+
+UNROLLED_TRIPS = 8
+"""A loop over the reduction of at most this many trips is unrolled."""
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """The rows and lanes of one register tile.
+
+    Args:
+        first_row: Index of its first row.
+        panel: Index of its panel.
+        rows: Number of rows.
+        widths: Valid lanes of each vector; a partial vector is loaded and stored under a mask.
+    """
+
+    first_row: ir.Value
+    panel: ir.Value
+    rows: int
+    widths: tuple[int, ...]
+
+
+class ContractionEmitter:
+    """Writes one kernel at the insertion point.
+
+    Args:
+        plan: The kernel.
+        buffers: For each tensor that it reads, and for its result, the memory as a one-dimensional memref.
+    """
+
+    def __init__(self, plan: KernelPlan, buffers: dict[ir.Value, ir.Value]) -> None:
+        self._plan = plan
+        self._buffers = buffers
+        self._f32 = ir.F32Type.get()
+        self._vector = ir.VectorType.get([plan.lanes], self._f32)
+
+    def emit(self, panel_block: ir.Value, row_block: ir.Value) -> None:
+        """Computes the workgroup at these indices."""
+        plan = self._plan
+        first, last = self._range(panel_block, plan.block_panels, plan.tiling.num_panels)
+        row, end = self._range(row_block, plan.block_rows, plan.tiling.num_rows)
+        loop = scf.ForOp(first, last, _index(1))
+        with ir.InsertionPoint(loop.body):
+            self._panel(loop.induction_variable, row, end)
+            scf.YieldOp([])
+
+    def _range(self, block: ir.Value, size: int, total: int) -> tuple[ir.Value, ir.Value]:
+        start = arith.muli(block, _index(size))
+        end = arith.addi(start, _index(size))
+        return start, end if total % size == 0 else arith.minsi(end, _index(total))
+
+    def _panel(self, panel: ir.Value, row: ir.Value, end: ir.Value) -> None:
+        """All rows of one panel; the last panel of the lane range may be narrower than the others."""
+        tiling, lanes = self._plan.tiling, self._plan.lanes
+        full = (lanes,) * self._plan.vectors
+        count, extent = tiling.panels_per_lane_range, tiling.extents[tiling.lane]
+        rest = extent - (count - 1) * tiling.panel_width
+        narrow = tuple(min(lanes, rest - start) for start in range(0, rest, lanes))
+        if narrow == full or count == 1:
+            self._rows(panel, row, end, narrow)
+            return
+        position = arith.remui(panel, _index(count))
+        is_last = arith.cmpi(arith.CmpIPredicate.eq, position, _index(count - 1))
+        self._if(is_last, lambda: self._rows(panel, row, end, narrow), lambda: self._rows(panel, row, end, full))
+
+    def _rows(self, panel: ir.Value, row: ir.Value, end: ir.Value, widths: tuple[int, ...]) -> None:
+        plan = self._plan
+        tails = {
+            min(plan.block_rows, plan.tiling.num_rows - start) % plan.tile_rows
+            for start in range(0, plan.tiling.num_rows, plan.block_rows)
+        }
+        rest = arith.remui(arith.subi(end, row), _index(plan.tile_rows))
+        full_end = arith.subi(end, rest)
+        loop = scf.ForOp(row, full_end, _index(plan.tile_rows))
+        with ir.InsertionPoint(loop.body):
+            self._tile(_Tile(loop.induction_variable, panel, plan.tile_rows, widths))
+            scf.YieldOp([])
+        for tail in sorted(tails - {0}):
+            this = arith.cmpi(arith.CmpIPredicate.eq, rest, _index(tail))
+            self._if(this, lambda tail=tail: self._tile(_Tile(full_end, panel, tail, widths)))
+
+    def _tile(self, tile: _Tile) -> None:
+        sums = self._sums(tile)
+        for i in range(tile.rows):
+            row = tile.first_row if i == 0 else arith.addi(tile.first_row, _index(i))
+            for j in range(len(tile.widths)):
+                self._finish(tile, row, j, sums[i * len(tile.widths) + j])
+
+    def _sums(self, tile: _Tile) -> list[ir.Value]:
+        plan = self._plan
+        zero = vector.broadcast(self._vector, arith.constant(self._f32, 0.0))
+        lhs_rows = self._row_addresses(plan.lhs, tile)
+        rhs_base = index_value(plan.rhs.outer, [None, tile.panel])
+        extents = plan.tiling.reduction_extents
+
+        def nest(level: int, indices: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+            if level == len(extents):
+                return self._step(tile, lhs_rows, rhs_base, indices, sums)
+            extent = extents[level]
+            if extent <= UNROLLED_TRIPS and level == len(extents) - 1:
+                for trip in range(extent):
+                    sums = nest(level + 1, [*indices, _index(trip)], sums)
+                return sums
+            loop = scf.ForOp(_index(0), _index(extent), _index(1), sums)
+            with ir.InsertionPoint(loop.body):
+                inner = nest(level + 1, [*indices, loop.induction_variable], list(loop.inner_iter_args))
+                scf.YieldOp(inner)
+            return list(loop.results)
+
+        return nest(0, [], [zero] * (tile.rows * len(tile.widths)))
+
+    def _step(
+        self,
+        tile: _Tile,
+        lhs_rows: Sequence[tuple[ir.Value, int]],
+        rhs_base: ir.Value,
+        indices: Sequence[ir.Value],
+        sums: Sequence[ir.Value],
+    ) -> list[ir.Value]:
+        """One trip of the reduction: vectors of the panel times an element (or a vector) of each row."""
+        plan, group = self._plan, self._plan.group
+        at = [None] * FIRST_REDUCTION + list(indices)
+        rhs_at = self._add(rhs_base, plan.rhs.inner, at)
+        width = len(tile.widths)
+        valid = (plan.lanes,) * width if plan.packed else tile.widths
+        rhs = [self._load(group.rhs.value, rhs_at, j, lanes) for j, lanes in enumerate(valid)]
+        inner = None if plan.lhs.inner == Expr(0) else index_value(plan.lhs.inner, at)
+        result = list(sums)
+        for i, (base, offset) in enumerate(lhs_rows):
+            address = base if inner is None else arith.addi(base, inner)
+            address = address if offset == 0 else arith.addi(address, _index(offset))
+            if not plan.lhs.lanes:
+                element = memref.load(self._buffers[group.lhs.value], [address])
+                factors = [vector.broadcast(self._vector, element)] * width
+            else:
+                factors = [self._load(group.lhs.value, address, j, lanes) for j, lanes in enumerate(tile.widths)]
+            for j in range(width):
+                result[i * width + j] = vector.fma(factors[j], rhs[j], result[i * width + j])
+        return result
+
+    def _row_addresses(self, address: SplitAddress, tile: _Tile) -> list[tuple[ir.Value, int]]:
+        """A value and a constant to add for each row of the tile."""
+        stride = address.row_stride
+        first = index_value(address.outer, [tile.first_row, tile.panel])
+        if stride is not None:
+            return [(first, stride * i) for i in range(tile.rows)]
+        rows = [arith.addi(tile.first_row, _index(i)) for i in range(1, tile.rows)]
+        return [(first, 0), *((index_value(address.outer, [row, tile.panel]), 0) for row in rows)]
+
+    def _finish(self, tile: _Tile, row: ir.Value, j: int, total: ir.Value) -> None:
+        """What follows the sum, for one vector, and the store."""
+        group = self._plan.group
+        at = (tile, row, j)
+        if isinstance(group.initial, Read):
+            total = arith.addf(total, self._read(group.initial, *at))
+        elif group.initial != 0.0:
+            total = arith.addf(total, vector.broadcast(self._vector, arith.constant(self._f32, group.initial)))
+        results = [total]
+        for step in group.steps:
+            arguments = [
+                results[argument] if isinstance(argument, int) else self._read(argument, *at)
+                for argument in step.arguments
+            ]
+            results.append(self._vectorized(step, arguments))
+        output = group.output
+        address = split_address(output.address, self._plan.tiling)
+        assert address is not None
+        self._store(output.value, index_value(address.outer, [row, tile.panel]), j, tile.widths[j], results[-1])
+
+    def _read(self, read: Read, tile: _Tile, row: ir.Value, j: int) -> ir.Value:
+        if not isinstance(read.value.type, ir.RankedTensorType):
+            return self._splat(read.value)
+        address = split_address(read.address, self._plan.tiling)
+        assert address is not None, "the plan has checked every address"
+        at = index_value(address.outer, [row, tile.panel])
+        if address.lanes:
+            return self._load(read.value, at, j, tile.widths[j])
+        element = memref.load(self._buffers[read.value], [at])
+        return vector.broadcast(ir.VectorType.get([self._plan.lanes], element.type), element)
+
+    def _vectorized(self, step: Step, arguments: Sequence[ir.Value]) -> ir.Value:
+        """The scalar body on vectors."""
+        mapping: dict[ir.Value, ir.Value] = dict(zip(step.body.arguments, arguments, strict=False))
+        for op in step.body.operations:
+            operands = [mapping[v] if v in mapping else self._splat(v) for v in op.operation.operands]
+            if op.operation.name == "linalg.yield":
+                return operands[0]
+            if op.operation.name == "arith.constant":
+                mapping[op.operation.results[0]] = self._splat(op.operation.results[0])
+                continue
+            attributes = {name: op.operation.attributes[name] for name in op.operation.attributes}
+            types = [ir.VectorType.get([self._plan.lanes], result.type) for result in op.operation.results]
+            made = ir.Operation.create(op.operation.name, types, operands, attributes)
+            mapping.update(zip(op.operation.results, made.results, strict=True))
+        raise AssertionError("a linalg body ends in linalg.yield")
+
+    def _splat(self, value: ir.Value) -> ir.Value:
+        """A scalar constant from outside as a vector."""
+        constant = arith.constant(value.type, value.owner.operation.attributes["value"])
+        return vector.broadcast(ir.VectorType.get([self._plan.lanes], constant.type), constant)
+
+    def _load(self, tensor: ir.Value, at: ir.Value, j: int, lanes: int) -> ir.Value:
+        type_ = ir.VectorType.get([self._plan.lanes], element_type(tensor.type))
+        at = at if j == 0 else arith.addi(at, _index(j * self._plan.lanes))
+        if lanes == self._plan.lanes:
+            return vector.load(type_, self._buffers[tensor], [at])
+        zero = vector.broadcast(type_, arith.constant(type_.element_type, 0.0))
+        return vector.maskedload(type_, self._buffers[tensor], [at], self._mask(lanes), zero)
+
+    def _store(self, tensor: ir.Value, at: ir.Value, j: int, lanes: int, value: ir.Value) -> None:
+        at = at if j == 0 else arith.addi(at, _index(j * self._plan.lanes))
+        if lanes == self._plan.lanes:
+            vector.StoreOp(value, self._buffers[tensor], [at])
+        else:
+            vector.MaskedStoreOp(self._buffers[tensor], [at], self._mask(lanes), value)
+
+    def _mask(self, lanes: int) -> ir.Value:
+        type_ = ir.VectorType.get([self._plan.lanes], ir.IntegerType.get_signless(1))
+        return vector.create_mask(type_, [_index(lanes)])
+
+    def _add(self, base: ir.Value, expr: Expr, at: Sequence[ir.Value | None]) -> ir.Value:
+        return base if expr == Expr(0) else arith.addi(base, index_value(expr, at))
+
+    def _if(self, condition: ir.Value, then: Callable[[], None], other: Callable[[], None] | None = None) -> None:
+        branch = scf.IfOp(condition, has_else=other is not None)
+        with ir.InsertionPoint(branch.then_block):
+            then()
+            scf.YieldOp([])
+        if other is not None:
+            with ir.InsertionPoint(branch.else_block):
+                other()
+                scf.YieldOp([])
+
+
+def _index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)
+
+
+assert LANE < FIRST_REDUCTION

@@ -1,0 +1,187 @@
+"""lower-groups-to-cpu: groups become kernels of ours inside IREE's executables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
+from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
+from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, plan_contraction, reads_after_sum
+from smartmem_mlir.kernels.executable import add_executable, dispatch
+from smartmem_mlir.transforms.contraction_group import Read, read_contraction_group
+from smartmem_mlir.transforms.form_groups import clone_into
+from smartmem_mlir.transforms.ir_walk import block_operations
+from smartmem_mlir.transforms.pass_base import Pass, option
+from smartmem_mlir.transforms.structured import is_structured
+from smartmem_mlir.transforms.view_ops import shape_of, write_view
+
+GROUP = "smartmem.group"
+ATTRIBUTE = "smartmem.cpu_vectors"
+"""Module attribute, [f32 lanes of a vector register, number of registers]: what the target's CPU has."""
+
+
+def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
+    """Turns every group that a generator takes into an executable and a dispatch; the others are dissolved.
+
+    Returns:
+        How many groups became kernels.
+    """
+    module = root.regions[0].blocks[0]
+    names: dict[str, str] = {}
+    taken = _symbols(module)
+    lowered = 0
+    for op in block_operations(root):
+        if op.name != GROUP:
+            continue
+        plan = _plan(op, cpu)
+        if plan is None:
+            _dissolve(op)
+            continue
+        _lower(op, plan, module, names, taken)
+        lowered += 1
+    return lowered
+
+
+def _plan(op: ir.Operation, cpu: CpuVectors) -> KernelPlan | None:
+    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    structured = [inner for inner in members if is_structured(inner)]
+    group = read_contraction_group(structured) if structured else None
+    if group is None or not all(_is_f32(value.type) for value in (*op.operands, *op.results)):
+        return None
+    return plan_contraction(group, cpu, constant_rhs=_parameter(op, group.rhs) is not None)
+
+
+def _is_f32(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.RankedTensorType) and isinstance(type_.element_type, ir.F32Type)
+
+
+def _parameter(op: ir.Operation, read: Read) -> ir.Value | None:
+    """The weight that is read, None when it is no weight."""
+    if not isinstance(read.value.owner, ir.Block):
+        return None
+    operand = op.operands[ir.BlockArgument(read.value).arg_number]
+    owner = operand.owner
+    return operand if not isinstance(owner, ir.Block) and owner.operation.name == "smartmem.parameter" else None
+
+
+def _lower(op: ir.Operation, plan: KernelPlan, module: ir.Block, names: dict[str, str], taken: set[str]) -> None:
+    group = plan.group
+    used = [read.value for read in (group.lhs, group.rhs, *reads_after_sum(group)) if _is_argument(read.value)]
+    arguments = list(dict.fromkeys(used))
+    with ir.InsertionPoint(op), op.location:
+        operands = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
+        if plan.packed:
+            operands[arguments.index(group.rhs.value)] = _pack(plan, operands[arguments.index(group.rhs.value)])
+        key = _key(op, plan)
+        if key not in names:
+            names[key] = _symbol(plan, taken)
+            tensors = [operand.type for operand in operands] + [op.results[0].type]
+
+            def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
+                table = dict(zip([*arguments, group.output.value], buffers, strict=True))
+                ContractionEmitter(plan, table).emit(ids[0], ids[1])
+
+            add_executable(module, names[key], tensors, plan.workgroups, body)
+        result = dispatch(names[key], operands, op.results[0].type)
+    op.results[0].replace_all_uses_with(result)
+    op.erase()
+
+
+def _is_argument(value: ir.Value) -> bool:
+    return isinstance(value.owner, ir.Block)
+
+
+def _pack(plan: KernelPlan, weight: ir.Value) -> ir.Value:
+    """The right factor panel by panel, as a view of the weight: computed when the model is compiled."""
+    tiling, group = plan.tiling, plan.group
+    outer = [tiling.extents[d] for d in tiling.panels]
+    count, width, extent = tiling.panels_per_lane_range, tiling.panel_width, tiling.extents[tiling.lane]
+    shape = (*outer, count, *tiling.reduction_extents, width)
+    where: list[Expr] = [ZERO] * len(tiling.extents)
+    for i, d in enumerate(tiling.panels):
+        where[d] = dim(i)
+    where[tiling.lane] = dim(len(outer)) * width + dim(len(shape) - 1)
+    for i, d in enumerate(tiling.reductions):
+        where[d] = dim(len(outer) + 1 + i)
+    exprs = tuple(expr.substitute(where) for expr in group.rhs.access)
+    whole = Box.of(shape)
+    rest = extent - (count - 1) * width
+    pieces = [Piece(whole, 0, exprs)]
+    if rest < width:
+        last = whole.with_axis(len(outer), count - 1, count)
+        pieces = [
+            Piece(whole.with_axis(len(outer), 0, count - 1), 0, exprs),
+            Piece(last.with_axis(len(shape) - 1, 0, rest), 0, exprs),
+            Piece(last.with_axis(len(shape) - 1, rest, width), Fill(0.0), ()),
+        ]
+    return write_view(View.of(shape, [shape_of(weight)], pieces), [weight], weight.type.element_type)
+
+
+def _key(op: ir.Operation, plan: KernelPlan) -> str:
+    """What the kernel computes, without the values it is given."""
+    text = str(op)
+    return f"{plan.packed} {text[: text.index('(')]} {text[text.index(') : (') :]}"
+
+
+def _symbol(plan: KernelPlan, taken: set[str]) -> str:
+    tiling = plan.tiling
+    reduction = "x".join(map(str, tiling.reduction_extents))
+    stem = f"contraction_{tiling.num_rows}x{tiling.num_panels * tiling.panel_width}x{reduction}"
+    symbol, suffix = stem, 0
+    while symbol in taken:
+        suffix += 1
+        symbol = f"{stem}_{suffix}"
+    taken.add(symbol)
+    return symbol
+
+
+def _symbols(module: ir.Block) -> set[str]:
+    return {
+        ir.StringAttr(op.operation.attributes["sym_name"]).value
+        for op in module.operations
+        if "sym_name" in op.operation.attributes
+    }
+
+
+def _dissolve(op: ir.Operation) -> None:
+    """Puts the operations of a group back where the group stands."""
+    block = op.regions[0].blocks[0]
+    mapping: dict[ir.Value, ir.Value] = dict(zip(block.arguments, op.operands, strict=True))
+    with ir.InsertionPoint(op):
+        for inner in block.operations:
+            if inner.operation.name == "smartmem.yield":
+                results = [mapping[value] for value in inner.operation.operands]
+                break
+            clone_into(inner.operation, mapping)
+    for old, new in zip(op.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+
+
+@dataclass(frozen=True)
+class LowerGroupsToCpu(Pass):
+    """Generate a kernel for each group that starts with a contraction of f32 values.
+
+    Weights are stored panel by panel, as a view that is computed when the model is compiled. Groups that no generator
+    takes are dissolved, and IREE makes their kernels.
+    """
+
+    argument: ClassVar[str] = "smartmem-lower-groups-to-cpu"
+    dependent_dialects: ClassVar[tuple[str, ...]] = ("smartmem", "affine", "arith", "func", "math", "memref", "scf", "vector")
+    example: ClassVar[str] = "transforms/lower-groups-to-cpu/matmul.mlir"
+
+    lanes: int | None = option(None, "f32 elements of a vector register; by default what the module says, or 8")
+    registers: int | None = option(None, "vector registers; by default what the module says, or 16")
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms the module."""
+        lanes, registers = 8, 16
+        if ATTRIBUTE in op.attributes:
+            lanes, registers = ir.DenseI64ArrayAttr(op.attributes[ATTRIBUTE])
+        lower_groups(op, CpuVectors(self.lanes or lanes, self.registers or registers))

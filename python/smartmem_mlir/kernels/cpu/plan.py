@@ -1,0 +1,186 @@
+"""How a contraction runs on a CPU: which dimension fills vectors, the register tile, and what a worker gets.
+
+A tile of rows by vectors of lanes is accumulated in registers over the whole reduction: each step loads the panel's
+vectors once and multiplies them by one element of each row. That needs the lanes of the right-hand side and of the
+result to be adjacent in memory and nothing of the left-hand side, so rows may come from anywhere: gathered windows and
+the taps of a convolution cost address arithmetic, not copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from smartmem_mlir.index_maps.expr import Expr, dim
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, SplitAddress, Tiling, split_address
+from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read
+
+MAX_PANEL_BYTES = 768 * 1024
+"""A panel of the right-hand side is read once per tile of rows and should stay in the second-level cache."""
+
+WORK_PER_WORKGROUP = 4_000_000
+"""Multiply-adds that one workgroup should have at least, some 0.05 ms: starting one costs microseconds."""
+
+
+@dataclass(frozen=True)
+class CpuVectors:
+    """The vector registers of a CPU.
+
+    Args:
+        lanes: f32 elements of one.
+        registers: How many there are.
+    """
+
+    lanes: int
+    registers: int
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """A contraction group with its tiling and every address split.
+
+    Args:
+        group: What to compute.
+        tiling: The walk over the iteration space.
+        lhs: Address of the left factor; its lanes may be 0 (one element times a vector) or 1 (a product of vectors).
+        rhs: Address of the right factor.
+        lanes: Elements of a vector.
+        vectors: Vectors of a full panel.
+        tile_rows: Rows of a register tile.
+        block_rows: Rows that one workgroup computes.
+        block_panels: Panels that one workgroup computes.
+        packed: Whether the right factor is stored panel by panel: [outer panels, panel, reductions, lane], zeros in
+            the lanes that the last panel has too many.
+    """
+
+    group: ContractionGroup
+    tiling: Tiling
+    lhs: SplitAddress
+    rhs: SplitAddress
+    lanes: int
+    vectors: int
+    tile_rows: int
+    block_rows: int
+    block_panels: int
+    packed: bool
+
+    @property
+    def workgroups(self) -> tuple[int, int]:
+        """Workgroups along panels and along rows."""
+        return -(-self.tiling.num_panels // self.block_panels), -(-self.tiling.num_rows // self.block_rows)
+
+
+def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:
+    """Chooses lanes and tiles.
+
+    Args:
+        group: What to compute.
+        cpu: Registers to fill.
+        constant_rhs: Whether the right factor is known at compile time, so that it can be stored in any order.
+
+    Returns:
+        None when no dimension has adjacent lanes in every operand that needs them.
+    """
+    root = group.root
+    parallel = [d for d, reduced in enumerate(root.reductions) if not reduced]
+    in_lhs, in_rhs = (frozenset().union(*(e.dims for e in read.access), ()) for read in (group.lhs, group.rhs))
+    # The last dimension of the result is the likeliest to be adjacent; a dimension of the right factor alone is best.
+    candidates = sorted((d for d in parallel if d in in_rhs), key=lambda d: (d in in_lhs, -d))
+    for lane in candidates:
+        for vectors, lanes in _panels(root.extents[lane], lane in in_lhs, cpu):
+            tiling = Tiling(
+                extents=root.extents,
+                rows=tuple(d for d in parallel if d not in in_rhs),
+                panels=tuple(d for d in parallel if d in in_rhs and d != lane),
+                lane=lane,
+                reductions=_reduction_order(group, lane),
+                panel_width=vectors * lanes,
+            )
+            plan = _fitting(group, tiling, vectors, lanes, cpu, constant_rhs)
+            if plan is not None:
+                return plan
+    return None
+
+
+def _reduction_order(group: ContractionGroup, lane: int) -> tuple[int, ...]:
+    """Reductions with the one whose steps are shortest in the left factor innermost."""
+    root = group.root
+    strides = [(abs(next((c for a, c in group.lhs.address.terms if _is(a, d)), 1 << 40)), d) for d in _reduced(root)]
+    return tuple(d for _, d in sorted(strides, reverse=True))
+
+
+def _is(atom: object, d: int) -> bool:
+    return getattr(atom, "index", None) == d
+
+
+def _reduced(root: object) -> list[int]:
+    return [d for d, reduced in enumerate(root.reductions) if reduced]  # type: ignore[attr-defined]
+
+
+def _panels(extent: int, vector_times_vector: bool, cpu: CpuVectors) -> list[tuple[int, int]]:
+    """(vectors, lanes) to try for a lane dimension, the likely fastest first."""
+    lanes = cpu.lanes
+    while lanes > 4 and lanes // 2 >= extent:
+        lanes //= 2
+    needed = -(-extent // lanes)
+    widest = min(4, needed)
+    preferred = [2, 3, 4, 1] if not vector_times_vector else [1, 2]
+    fitting = [v for v in preferred if v <= widest]
+    fitting.sort(key=lambda v: (needed % v != 0))
+    return list(product(fitting, [lanes]))
+
+
+def _fitting(
+    group: ContractionGroup, tiling: Tiling, vectors: int, lanes: int, cpu: CpuVectors, packed: bool
+) -> KernelPlan | None:
+    lhs = split_address(group.lhs.address, tiling)
+    rhs = packed_address(tiling) if packed else split_address(group.rhs.address, tiling)
+    if lhs is None or rhs is None or rhs.lanes != 1 or 0 in rhs.outer.dims:
+        return None
+    output = split_address(group.output.address, tiling)
+    if output is None or output.lanes != 1:
+        return None
+    if any(split_address(read.address, tiling) is None for read in reads_after_sum(group)):
+        return None
+    tile_rows = _tile_rows(tiling.num_rows, vectors, lhs.lanes, cpu)
+    block_rows, block_panels = _blocks(tiling, tile_rows)
+    return KernelPlan(group, tiling, lhs, rhs, lanes, vectors, tile_rows, block_rows, block_panels, packed)
+
+
+def packed_address(tiling: Tiling) -> SplitAddress:
+    """Address of an element of the packed right factor."""
+    step = tiling.panel_width
+    inner = Expr(0)
+    for i in reversed(range(len(tiling.reductions))):
+        inner = inner + dim(FIRST_REDUCTION + i) * step
+        step *= tiling.reduction_extents[i]
+    return SplitAddress(dim(PANEL) * step, inner, 1)
+
+
+def reads_after_sum(group: ContractionGroup) -> list[Read]:
+    """What is read once for each element of the result."""
+    reads = [argument for step in group.steps for argument in step.arguments if isinstance(argument, Read)]
+    return reads if isinstance(group.initial, float) else [group.initial, *reads]
+
+
+def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:
+    """Rows of a tile: as many as registers allow, shrunk when the same number of tiles then wastes fewer rows."""
+    # The panel's vectors and one of the left factor, unless the machine multiplies by an element in memory.
+    spare = vectors + (0 if cpu.registers >= 32 and not lhs_lanes else 1)
+    most = max(1, min((cpu.registers - spare) // vectors, 14, rows))
+    tiles = -(-rows // most)
+    return -(-rows // tiles)
+
+
+def _blocks(tiling: Tiling, tile_rows: int) -> tuple[int, int]:
+    """Rows and panels of a workgroup: enough work to be worth starting, little enough to share among workers."""
+    per_row_and_panel = prod(tiling.reduction_extents) * tiling.panel_width
+    tiles = -(-tiling.num_rows // tile_rows)
+    row_tiles, panels = tiles, 1
+    # Rows of one panel first: the panel stays in cache.
+    while row_tiles > 1 and row_tiles // 2 * tile_rows * per_row_and_panel >= WORK_PER_WORKGROUP:
+        row_tiles = -(-row_tiles // 2)
+    while row_tiles * tile_rows * per_row_and_panel * panels < WORK_PER_WORKGROUP and panels < tiling.num_panels:
+        panels += 1
+    return row_tiles * tile_rows, panels

@@ -1,0 +1,227 @@
+"""A contraction and the elementwise operations after it, read as one kernel.
+
+Every tensor of the group is addressed over the contraction's own iteration space: what an operation after it reads or
+writes through views becomes index arithmetic of the kernel, so that a residual addition which reads windows back, or a
+projection whose rows are gathered, needs no tensor of its own. The analysis decides nothing and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.errors import NotInvertibleError
+from smartmem_mlir.index_maps.expr import Dim, Expr, linearize
+from smartmem_mlir.index_maps.inverse import inverse
+from smartmem_mlir.index_maps.simplify import simplify_exprs
+from smartmem_mlir.index_maps.view import View
+from smartmem_mlir.transforms.access_folding import reads_index, through_views
+from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of
+
+
+@dataclass(frozen=True)
+class Read:
+    """An element that the kernel reads or writes.
+
+    Args:
+        value: The tensor, or a scalar.
+        access: Its coordinates over the contraction's dimensions.
+    """
+
+    value: ir.Value
+    access: Access
+
+    @property
+    def address(self) -> Expr:
+        """Row-major position over the contraction's dimensions, as written: not simplified."""
+        return linearize(self.access, _shape(self.value))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One elementwise operation after the contraction.
+
+    Args:
+        body: Its scalar computation.
+        arguments: For each argument of the body: what is read, or the number of an earlier step's result (0 is the
+            contraction's).
+    """
+
+    body: ir.Block
+    arguments: tuple[Read | int, ...]
+
+
+@dataclass(frozen=True)
+class ContractionGroup:
+    """A kernel around one contraction.
+
+    Args:
+        root: The contraction.
+        lhs: First factor.
+        rhs: Second factor.
+        initial: What the sum starts from: a number, or a tensor to read.
+        steps: What is computed from the sum, in order; the last step's result is written.
+        output: The value that the kernel computes and where each element of it is written.
+        members: The operations that the kernel replaces, in program order.
+    """
+
+    root: StructuredOp
+    lhs: Read
+    rhs: Read
+    initial: float | Read
+    steps: tuple[Step, ...]
+    output: Read
+    members: tuple[ir.Operation, ...]
+
+
+@dataclass
+class _Growth:
+    """A group while it grows: where each of its values stands over the contraction's dimensions."""
+
+    space: Box
+    placed: dict[ir.Value, Access] = field(default_factory=dict)
+    number: dict[ir.Value, int] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+
+
+def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup | None:
+    """Reads operations as one kernel.
+
+    Args:
+        members: A contraction, then operations on its result: elementwise ones and views, in program order. Views that
+            only they read may be among them or not.
+
+    Returns:
+        None when the first is no contraction, or a later one does not compute one element from each of the sums.
+    """
+    root = read_structured(members[0])
+    factors = None if root is None else contraction_factors(root)
+    if root is None or factors is None or reads_index(root):
+        return None
+    initial = _initial(root)
+    if initial is None:
+        return None
+    growth = _Growth(Box.of(root.extents))
+    growth.placed[root.op.results[0]] = root.output_accesses[0]
+    growth.number[root.op.results[0]] = 0
+    last = root.op.results[0]
+    for op in members[1:]:
+        if is_view(op):
+            continue
+        step = read_structured(op)
+        if step is None or not _add_step(growth, step):
+            return None
+        last = op.results[0]
+    lhs, rhs = (_read(growth.space, root.inputs[i], root.input_accesses[i]) for i in factors)
+    return ContractionGroup(root, lhs, rhs, initial, tuple(growth.steps), Read(last, growth.placed[last]), tuple(members))
+
+
+def contraction_factors(op: StructuredOp) -> tuple[int, int] | None:
+    """The inputs that a contraction multiplies, None for other operations.
+
+    The body must be exactly a product and a sum: a contraction that converts its operands has kernels of its own.
+    """
+    if not op.is_contraction or len(op.inputs) != 2:
+        return None
+    if [inner.operation.name for inner in op.body.operations] != ["arith.mulf", "arith.addf", "linalg.yield"]:
+        return None
+    product = op.body.operations[0].operation
+    numbers = [ir.BlockArgument(operand).arg_number for operand in product.operands]
+    return (0, 1) if sorted(numbers) == [0, 1] else None
+
+
+def _initial(root: StructuredOp) -> float | Read | None:
+    op = defining_op(root.outputs[0])
+    if op is not None and op.name == "linalg.fill":
+        constant = defining_op(op.operands[0])
+        if constant is not None and constant.name == "arith.constant":
+            return float(constant.attributes["value"].value)
+        return None
+    if op is None or op.name == "tensor.empty":
+        return None
+    return _read(Box.of(root.extents), root.outputs[0], root.output_accesses[0])
+
+
+def _add_step(growth: _Growth, step: StructuredOp) -> bool:
+    """Adds an elementwise operation; False when its elements are not one to one with the sums."""
+    if not step.is_elementwise or len(step.outputs) != 1 or reads_index(step):
+        return False
+    own = _own_dims(growth, step)
+    if own is None:
+        return False
+    arguments: list[Read | int] = []
+    for value, access in zip(step.inputs, step.input_accesses, strict=True):
+        wanted = simplify_exprs([expr.substitute(own) for expr in access], growth.space)
+        inner, read = through_views(value, wanted, growth.space.extents)
+        if inner in growth.placed:
+            if read != growth.placed[inner]:
+                return False
+            arguments.append(growth.number[inner])
+        else:
+            arguments.append(Read(inner, read))
+    if next(iter(step.body.arguments[len(step.inputs)].uses), None) is not None:
+        return False
+    result = step.op.results[0]
+    growth.placed[result] = simplify_exprs([e.substitute(own) for e in step.output_accesses[0]], growth.space)
+    growth.steps.append(Step(step.body, tuple(arguments)))
+    growth.number[result] = len(growth.steps)
+    return True
+
+
+def _own_dims(growth: _Growth, step: StructuredOp) -> list[Expr] | None:
+    """Each dimension of the operation over the contraction's, from an operand that the group computes."""
+    for value, access in zip(step.inputs, step.input_accesses, strict=True):
+        chain, inner = _views_to(growth, value)
+        if chain is None or len(access) != len(step.extents):
+            continue
+        placed: Access | None = growth.placed[inner]
+        for view in reversed(chain):
+            placed = _inverted(view, placed, growth.space) if placed is not None else None
+        atoms = [expr.single_atom for expr in access]
+        if placed is None or not all(isinstance(atom, Dim) for atom in atoms):
+            continue
+        own: list[Expr | None] = [None] * len(step.extents)
+        for atom, expr in zip(atoms, placed, strict=True):
+            assert isinstance(atom, Dim)
+            own[atom.index] = expr
+        if all(expr is not None for expr in own):
+            return [expr for expr in own if expr is not None]
+    return None
+
+
+def _views_to(growth: _Growth, value: ir.Value) -> tuple[list[View] | None, ir.Value]:
+    """The views between a value of the group and `value`, outermost first; None when the group does not compute it."""
+    chain: list[View] = []
+    while value not in growth.placed:
+        op = defining_op(value)
+        if op is None or not is_view(op) or read_view(op).single_map is None:
+            return None, value
+        chain.append(read_view(op))
+        value = op.operands[0]
+    return chain, value
+
+
+def _inverted(view: View, placed: Access, space: Box) -> Access | None:
+    """Where an element at `placed` of the view's source stands in the view; None when it is there not exactly once."""
+    single = view.single_map
+    if single is None or view.box.volume != prod(view.operands[0]):
+        return None
+    try:
+        backward = inverse(single, Box.of(view.operands[0]))
+    except NotInvertibleError:
+        return None
+    return simplify_exprs([expr.substitute(placed) for expr in backward.exprs], space)
+
+
+def _read(space: Box, value: ir.Value, access: Access) -> Read:
+    inner, read = through_views(value, access, space.extents)
+    return Read(inner, read)
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return shape_of(value) if isinstance(value.type, ir.RankedTensorType) else ()

@@ -1,0 +1,202 @@
+"""form-groups: a contraction and what can be computed from its sums become one kernel.
+
+The group takes the elementwise operations that follow, in program order, as long as each element they compute comes
+from one sum and from values that do not depend on the group: legality is dependence, not a table of operator kinds. It
+takes the views between them and those that its operands are read through, so that the rows of a window partition are
+gathered by address arithmetic and a residual addition that reads windows back writes each row where it belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlir import ir
+
+from smartmem_mlir.dialects import smartmem
+from smartmem_mlir.transforms.contraction_group import ContractionGroup, contraction_factors, read_contraction_group
+from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
+from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.structured import read_structured
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
+
+
+def form_groups(root: ir.Operation) -> int:
+    """Puts each contraction with what follows it into a `smartmem.group`.
+
+    Returns:
+        How many groups were made.
+    """
+    formed = 0
+    taken: set[ir.Operation] = set()
+    for op in block_operations(root):
+        structured = None if op in taken else read_structured(op)
+        if structured is None or contraction_factors(structured) is None:
+            continue
+        group = _grow(op)
+        if group is not None:
+            taken.update(group.members)
+            _outline(group)
+            formed += 1
+    erase_dead(root)
+    return formed
+
+
+def _grow(contraction: ir.Operation) -> ContractionGroup | None:
+    """The largest group around a contraction of which one value is used outside."""
+    best = read_contraction_group([contraction])
+    if best is None:
+        return None
+    members = [contraction]
+    inside: set[ir.Value] = set(contraction.results)
+    tainted: set[ir.Value] = set()
+    for op in _following(contraction):
+        if not any(operand in inside or operand in tainted for operand in op.operands):
+            continue
+        grown = None
+        if not any(operand in tainted for operand in op.operands) and _may_join(op):
+            grown = read_contraction_group([*members, op])
+        if grown is None:
+            tainted.update(op.results)
+            continue
+        members.append(op)
+        inside.update(op.results)
+        if len(_escaping(members)) == 1 and not is_view(op):
+            best = grown
+    return best
+
+
+def _following(op: ir.Operation) -> list[ir.Operation]:
+    """The operations after `op` that depend on it, in order, as far as elementwise operations and views lead."""
+    seen: set[ir.Operation] = set()
+    pending = [op]
+    while pending:
+        for user in users_of(pending.pop()):
+            if user not in seen:
+                seen.add(user)
+                if _may_join(user):
+                    pending.append(user)
+    block = op.block
+    return [other.operation for other in block.operations if other.operation in seen]
+
+
+def users_of(op: ir.Operation) -> list[ir.Operation]:
+    """Operations that use a result."""
+    return [user for result in op.results for user in users(result)]
+
+
+def _may_join(op: ir.Operation) -> bool:
+    if is_view(op):
+        return read_view(op).single_map is not None
+    structured = read_structured(op)
+    return structured is not None and structured.is_elementwise and len(structured.outputs) == 1
+
+
+def _escaping(members: Sequence[ir.Operation]) -> list[ir.Value]:
+    inside = set(members)
+    return [
+        result for op in members for result in op.results if any(user not in inside for user in users(result))
+    ]
+
+
+def _outline(group: ContractionGroup) -> None:
+    """Replaces the group's members by a `smartmem.group` at the place of the last."""
+    members = _with_operand_views(group)
+    inside = {result for op in members for result in op.results}
+    operands: list[ir.Value] = []
+    for op in members:
+        for operand in _all_operands(op):
+            if operand not in inside and operand not in operands and not _is_constant(operand):
+                operands.append(operand)
+    last = members[-1]
+    result = group.output.value
+    with ir.InsertionPoint(last), last.location:
+        made = smartmem.GroupOp([result.type], operands)
+    block = made.body.blocks.append(*[operand.type for operand in operands])
+    mapping: dict[ir.Value, ir.Value] = dict(zip(operands, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        for op in members:
+            clone_into(op, mapping)
+        smartmem.YieldOp([mapping[result]])
+    for use in list(result.uses):
+        if use.owner.operation not in members:
+            use.owner.operation.operands[use.operand_number] = made.results[0]
+
+
+def clone_into(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
+    """Copies an operation to the insertion point; constants that it uses come along."""
+    for operand in _all_operands(op):
+        if operand not in mapping:
+            constant = operand.owner.operation.clone()
+            mapping[operand] = constant.results[0]
+    copy = op.clone()
+    _replace_operands(copy, mapping)
+    mapping.update(zip(op.results, copy.results, strict=True))
+
+
+def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
+    for i, operand in enumerate(op.operands):
+        if operand in mapping:
+            op.operands[i] = mapping[operand]
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                _replace_operands(inner.operation, mapping)
+
+
+def _all_operands(op: ir.Operation) -> list[ir.Value]:
+    """Operands, those of nested operations that come from outside included."""
+    found = list(op.operands)
+    for region in op.regions:
+        for block in region.blocks:
+            local = set(block.arguments)
+            for inner in block.operations:
+                found += [operand for operand in _all_operands(inner.operation) if operand not in local]
+                local.update(inner.operation.results)
+    return found
+
+
+def _is_constant(value: ir.Value) -> bool:
+    op = defining_op(value)
+    return op is not None and op.name == "arith.constant" and not isinstance(value.type, ir.RankedTensorType)
+
+
+def _with_operand_views(group: ContractionGroup) -> list[ir.Operation]:
+    """The members and, before them, the views and initial values that they read."""
+    found: list[ir.Operation] = []
+    seen = set(group.members)
+
+    def visit(op: ir.Operation) -> None:
+        for operand in op.operands:
+            inner = defining_op(operand)
+            if inner is None or inner in seen:
+                continue
+            folded = is_view(inner) and read_view(inner).single_map is not None
+            if folded or inner.name in ("tensor.empty", "linalg.fill"):
+                seen.add(inner)
+                visit(inner)
+                found.append(inner)
+
+    ordered: list[ir.Operation] = []
+    for op in group.members:
+        visit(op)
+        ordered += found
+        found.clear()
+        ordered.append(op)
+    return ordered
+
+
+@dataclass(frozen=True)
+class FormGroups(Pass):
+    """Put each contraction and what follows it elementwise into one group, which is one kernel.
+
+    Groups are what kernel generators lower; a group that none of them takes is dissolved again.
+    """
+
+    argument: ClassVar[str] = "smartmem-form-groups"
+    example: ClassVar[str] = "transforms/form_groups/residual_of_windows.mlir"
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        form_groups(op)
