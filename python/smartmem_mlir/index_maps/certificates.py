@@ -21,22 +21,33 @@ from smartmem_mlir.index_maps.view import View
 class Certificate:
     """The claim that a chain of views, composed, is one view.
 
+    How an operation reads a tensor is a view as well, from its iteration space to the tensor.
+
     Args:
         chain: The views before the rewrite, consumer first.
         operands: `operands[i]` is the operand of the composition so far that `chain[i + 1]` produces (and whose place
             its own operands take).
         after: The view after the rewrite.
         origin: Which pass or source node asked for it.
+        through: Views of one operand that `after` is read through, consumer first; the chain then equals their
+            composition with `after`.
+        sources: For each operand of the composed chain its number among the operands of `after`, where operands that
+            are the same tensor have been made one; -1 for one that is not read, None if all are the same in number and
+            order.
     """
 
     chain: tuple[View, ...]
     operands: tuple[int, ...]
     after: View
     origin: str = ""
+    through: tuple[View, ...] = ()
+    sources: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.operands) != len(self.chain) - 1:
             raise IndexMapError(f"a chain of {len(self.chain)} views needs {len(self.chain) - 1} operand numbers")
+        if any(len(view.operands) != 1 for view in self.through):
+            raise IndexMapError("a view that another is read through has one operand")
 
     def check(self) -> bool:
         """Whether the claim is true. Both answers are proofs.
@@ -46,16 +57,21 @@ class Certificate:
         """
         from smartmem_mlir.index_maps.isl import prove_chain
 
-        return prove_chain(self.chain, self.operands, self.after)
+        return prove_chain(self.chain, self.operands, self.after, self.through, self.sources)
 
     def to_json(self) -> dict[str, Any]:
         """The certificate as JSON values; views are in the syntax of `text.py`."""
-        return {
+        content: dict[str, Any] = {
             "origin": self.origin,
             "chain": [print_view(view) for view in self.chain],
             "operands": list(self.operands),
             "after": print_view(self.after),
         }
+        if self.through:
+            content["through"] = [print_view(view) for view in self.through]
+        if self.sources is not None:
+            content["sources"] = list(self.sources)
+        return content
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Certificate:
@@ -67,7 +83,9 @@ class Certificate:
         try:
             chain = tuple(parse_view(text) for text in data["chain"])
             operands = tuple(int(operand) for operand in data["operands"])
-            return Certificate(chain, operands, parse_view(data["after"]), str(data["origin"]))
+            through = tuple(parse_view(text) for text in data.get("through", ()))
+            sources = tuple(map(int, data["sources"])) if "sources" in data else None
+            return Certificate(chain, operands, parse_view(data["after"]), str(data["origin"]), through, sources)
         except (KeyError, TypeError, ValueError) as error:
             raise IndexMapError(f"not a certificate: {error!r}") from error
 

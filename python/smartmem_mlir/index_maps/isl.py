@@ -20,7 +20,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.errors import IndexMapError, ProofInconclusiveError
 from smartmem_mlir.index_maps.expr import Dim, Expr, FloorDiv
 from smartmem_mlir.index_maps.map import IndexMap, evaluate
-from smartmem_mlir.index_maps.view import Fill, View, apply
+from smartmem_mlir.index_maps.view import UNREAD, Fill, View, apply
 
 MAX_OPERATIONS = 200_000
 """ISL's step budget for one proof that could be had by enumeration; proofs on views of real models take a tenth."""
@@ -87,7 +87,13 @@ def prove_views_equal(a: View, b: View) -> bool:
     return True
 
 
-def prove_chain(chain: Sequence[View], operands: Sequence[int], after: View) -> bool:
+def prove_chain(
+    chain: Sequence[View],
+    operands: Sequence[int],
+    after: View,
+    through: Sequence[View] = (),
+    sources: Sequence[int] | None = None,
+) -> bool:
     """Whether views composed as relations are the relation of `after`; see `certificates.Certificate`.
 
     Independent of our composition and rules: ISL joins the relations, or every element is traced with NumPy.
@@ -96,27 +102,39 @@ def prove_chain(chain: Sequence[View], operands: Sequence[int], after: View) -> 
         IndexMapError: The chain does not fit together.
         ProofInconclusiveError: ISL's budget is spent and the result is too large to trace.
     """
-    shapes = list(chain[0].operands)
-    for view, operand in zip(chain[1:], operands, strict=True):
-        if not 0 <= operand < len(shapes) or shapes[operand] != view.shape:
-            raise IndexMapError(f"operand {operand} of a chain is not of shape {list(view.shape)}")
-        shapes[operand : operand + 1] = view.operands
-    if chain[0].shape != after.shape or tuple(shapes) != after.operands:
+    shapes = _read_shapes(chain, operands)
+    replacement = [*through, after]
+    zeros = [0] * len(through)
+    numbers = range(len(shapes)) if sources is None else sources
+    if replacement[0].shape != chain[0].shape or _read_shapes(replacement, zeros) != list(after.operands):
         return False
+    if (sources is None and tuple(shapes) != after.operands) or len(numbers) != len(shapes):
+        return False
+    for new, shape in zip(numbers, shapes, strict=True):
+        if new != UNREAD and not (0 <= new < len(after.operands) and after.operands[new] == shape):
+            return False
 
     def decide() -> bool:
-        relation, count = _relation(chain[0]), len(chain[0].operands)
-        for view, operand in zip(chain[1:], operands, strict=True):
-            grown = len(view.operands) - 1
-            step = _relation(view, first=operand, domain=f"op{operand}")
-            for other in range(count):
-                if other != operand:
-                    step = step.union(_renaming(relation, other, other + grown if other > operand else other))
-            step = step.union(_fills_kept(relation))
-            relation, count = relation.apply_range(step), count + grown
-        return bool(relation.is_equal(_relation(after)))
+        before = _chain_relation(chain, operands)
+        if sources is not None:
+            step = _fills_kept(before)
+            for old, new in enumerate(sources):
+                # What is read of an operand that nothing reads stays without a name, and the relations differ.
+                step = step if new == UNREAD else step.union(_renaming(before, old, new))
+            before = before.apply_range(step)
+        return bool(before.is_equal(_chain_relation(replacement, zeros)))
 
-    return _within_budget(decide, lambda: _traced_equal(chain, operands, after), after.box.volume, f"chain = {after}")
+    def trace() -> bool:
+        given = _numbered(after.operands)
+        fills: dict[Fill, int] = {}
+        reads = [
+            np.full(shape, np.iinfo(np.int64).min) if new == UNREAD else given[new]
+            for new, shape in zip(numbers, shapes, strict=True)
+        ]
+        before = _traced(chain, operands, reads, fills)
+        return np.array_equal(before, _traced(replacement, zeros, given, fills))
+
+    return _within_budget(decide, trace, chain[0].box.volume, f"chain = {after}")
 
 
 def is_injective(index_map: IndexMap) -> bool:
@@ -224,21 +242,50 @@ def _identity_on(relation: Any, wanted: Callable[[str], bool], new_name: str | N
     return total
 
 
-def _traced_equal(chain: Sequence[View], operands: Sequence[int], after: View) -> bool:
-    """Gathers the numbers of the operands' elements through the chain and through `after`."""
-    numbers: list[npt.NDArray[np.int64]] = []
+def _read_shapes(chain: Sequence[View], operands: Sequence[int]) -> list[tuple[int, ...]]:
+    """Shapes of the tensors that a composed chain reads."""
+    shapes = list(chain[0].operands)
+    for view, operand in zip(chain[1:], operands, strict=True):
+        if not 0 <= operand < len(shapes) or shapes[operand] != view.shape:
+            raise IndexMapError(f"operand {operand} of a chain is not of shape {list(view.shape)}")
+        shapes[operand : operand + 1] = view.operands
+    return shapes
+
+
+def _chain_relation(chain: Sequence[View], operands: Sequence[int]) -> Any:
+    relation, count = _relation(chain[0]), len(chain[0].operands)
+    for view, operand in zip(chain[1:], operands, strict=True):
+        grown = len(view.operands) - 1
+        step = _relation(view, first=operand, domain=f"op{operand}")
+        for other in range(count):
+            if other != operand:
+                step = step.union(_renaming(relation, other, other + grown if other > operand else other))
+        step = step.union(_fills_kept(relation))
+        relation, count = relation.apply_range(step), count + grown
+    return relation
+
+
+def _numbered(shapes: Sequence[tuple[int, ...]]) -> list[npt.NDArray[np.int64]]:
+    """Arrays of these shapes whose elements all differ."""
+    arrays: list[npt.NDArray[np.int64]] = []
     start = 0
-    for shape in after.operands:
+    for shape in shapes:
         count = Box.of(shape).volume
-        numbers.append(np.arange(start, start + count).reshape(shape))
+        arrays.append(np.arange(start, start + count).reshape(shape))
         start += count
-    values: list[npt.NDArray[np.int64]] = list(numbers)
-    fills: dict[Fill, int] = {}
+    return arrays
+
+
+def _traced(
+    chain: Sequence[View], operands: Sequence[int], given: Sequence[npt.NDArray[np.int64]], fills: dict[Fill, int]
+) -> npt.NDArray[np.int64]:
+    """Gathers the numbers of the operands' elements through the chain."""
+    values = list(given)
     # Producers last in the chain run first: fold their operands' arrays into one, from the back.
     for view, operand in zip(reversed(chain[1:]), reversed(operands), strict=True):
         count = len(view.operands)
         values[operand : operand + count] = [_trace(view, values[operand : operand + count], fills)]
-    return np.array_equal(_trace(chain[0], values, fills), _trace(after, numbers, fills))
+    return _trace(chain[0], values, fills)
 
 
 def _trace(view: View, values: Sequence[npt.NDArray[np.int64]], fills: dict[Fill, int]) -> npt.NDArray[np.int64]:

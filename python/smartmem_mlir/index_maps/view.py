@@ -18,6 +18,9 @@ from smartmem_mlir.index_maps.simplify import simplify_exprs
 
 Scalar: TypeAlias = bool | int | float
 
+UNREAD = -1
+"""In place of an operand's number: nothing reads it, and the view that replaces another does not have it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fill:

@@ -14,9 +14,12 @@ from typing import ClassVar
 from mlir import ir
 from mlir.dialects import tensor
 
-from smartmem_mlir.index_maps.expr import dim
+from smartmem_mlir.index_maps.compose import compose
+from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
+from smartmem_mlir.transforms.claims import access_view, claim, is_recorded, tell
+from smartmem_mlir.transforms.index_expressions import IndexEvaluator
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import (
@@ -80,15 +83,40 @@ def _absorb(reader: StructuredOp, views: dict[int, tuple[View, list[ir.Value]]])
                 if number in views:
                     view, sources = views[number]
                     indices = element_indices(reader.input_accesses[number])
-                    elements.append(read_element(view, sources, indices, element_type(value.type)))
+                    element = read_element(view, sources, indices, element_type(value.type))
+                    _claim_read(reader, number, view, element)
+                    elements.append(element)
                 else:
                     elements.append(next(given))
             copy_body(reader.body, [*elements, *arguments[len(inputs) :]])
 
         made = build_generic_with(inputs, reader.outputs, accesses, reader.reductions, body)
+    for number in views:
+        tell(reader.inputs[number].owner, "read", [reader.op])
     for old, new in zip(reader.op.results, made.results, strict=True):
         old.replace_all_uses_with(new)
     reader.op.erase()
+
+
+def _claim_read(reader: StructuredOp, number: int, view: View, element: ir.Value) -> None:
+    """Records which element the reader computes the place of.
+
+    For a view of one piece the place is what the emitted operations compute, read back from them; for several pieces it
+    is what they were emitted from.
+    """
+    if not is_recorded():
+        return
+    entered = access_view(reader.extents, view.shape, reader.input_accesses[number])
+    extract = defining_op(element)
+    computed: list[Expr | None] = [None]
+    if extract is not None and extract.name == "tensor.extract":
+        evaluate = IndexEvaluator(reader.extents, {})
+        computed = [evaluate(index) for index in list(extract.operands)[1:]]
+    indices = [index for index in computed if index is not None]
+    if len(view.operands) == 1 and len(indices) == len(computed):
+        claim(reader.op, [entered, view], access_view(reader.extents, view.operands[0], indices))
+    else:
+        claim(reader.op, [entered, view], compose(entered, view))
 
 
 def _bounds_operand(reader: StructuredOp, accesses: Sequence[Access]) -> tuple[ir.Value, Access] | None:

@@ -7,7 +7,7 @@ until the map is a permutation, and building the operation over the refined spac
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from mlir import ir
@@ -21,6 +21,7 @@ from smartmem_mlir.index_maps.map import IndexMap
 from smartmem_mlir.index_maps.refine import Digit, Refinement, StridedAccess, factor, refine
 from smartmem_mlir.index_maps.simplify import Simplifier, simplify_exprs
 from smartmem_mlir.index_maps.view import View
+from smartmem_mlir.transforms.claims import claim_rebuilt
 from smartmem_mlir.transforms.structured import Access, StructuredOp, build_generic, is_projection, splat_init
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, write_view
 
@@ -55,11 +56,13 @@ class FoldedAccesses:
         refinement: How the iteration space was split.
         sources: The tensors to read, one per input: a view's source where the view was folded.
         accesses: How each input is read and each output written.
+        placed: Where an element of the result belongs in the view that is written instead, if one is.
     """
 
     refinement: Refinement
     sources: tuple[ir.Value, ...]
     accesses: tuple[StridedAccess, ...]
+    placed: IndexMap | None = None
 
 
 def fold_accesses(
@@ -123,18 +126,28 @@ def plan_accesses(
     return FoldedAccesses(refinement, tuple(sources), tuple(factored))
 
 
-def rebuild(op: StructuredOp, plan: FoldedAccesses) -> list[ir.Value] | None:
+def rebuild(op: StructuredOp, plan: FoldedAccesses, written: ir.Operation | None = None) -> list[ir.Value] | None:
     """Creates the planned operation before `op`.
+
+    Args:
+        op: The operation as it is.
+        plan: How it shall read and write.
+        written: The view of its result that the plan writes.
 
     Returns:
         Its results, each reshaped to the shape that the plan's accesses factored; None when an output's initial value
         is not uniform, so that it cannot be made in another shape.
     """
     with ir.InsertionPoint(op.op), op.op.location:
-        inputs = [
-            structured_read(source, access)
+        reads = [
+            _digits_read(source, access) if isinstance(source.type, ir.RankedTensorType) else None
             for source, access in zip(plan.sources, plan.accesses[: len(op.inputs)], strict=True)
         ]
+        inputs = []
+        for value, source, read in zip(op.inputs, plan.sources, reads, strict=True):
+            # What is left of a folded view stands for the nodes that the view stood for.
+            with op.op.location if value == source else value.owner.location:
+                inputs.append(source if read is None else write_view(read, [source], source.type.element_type))
         output_accesses = plan.accesses[len(op.inputs) :]
         shapes = [_indexed_extents(access) for access in output_accesses]
         outputs = [splat_init(output, shape) for output, shape in zip(op.outputs, shapes, strict=True)]
@@ -151,14 +164,14 @@ def rebuild(op: StructuredOp, plan: FoldedAccesses) -> list[ir.Value] | None:
         results = []
         for result, access, shape in zip(generic.results, output_accesses, shapes, strict=True):
             whole = [_axis_extent(axis) for axis in access.axes]
-            results.append(write_view(movement.reshape(shape, whole), [result], result.type.element_type))
+            with op.op.location if written is None else written.location:
+                results.append(write_view(movement.reshape(shape, whole), [result], result.type.element_type))
+        claim_rebuilt(op, plan, reads, written)
         return results
 
 
-def structured_read(source: ir.Value, access: StridedAccess) -> ir.Value:
-    """The tensor `source`, expanded into digits and sliced, as a view; its axes are `access.dims` in order."""
-    if not isinstance(source.type, ir.RankedTensorType):
-        return source
+def _digits_read(source: ir.Value, access: StridedAccess) -> View:
+    """The tensor `source`, expanded into digits and sliced; its axes are `access.dims` in order."""
     shape = _indexed_extents(access)
     axes = iter(range(len(shape)))
     exprs = []
@@ -167,8 +180,7 @@ def structured_read(source: ir.Value, access: StridedAccess) -> ir.Value:
             Expr(digit.offset) if digit.dim is None else dim(next(axes)) * digit.step + digit.offset for digit in axis
         ]
         exprs.append(movement.linearize(index, [digit.extent for digit in axis]))
-    view = View.mapped(shape, shape_of(source), exprs)
-    return write_view(view, [source], source.type.element_type)
+    return View.mapped(shape, shape_of(source), exprs)
 
 
 def projected_read(
@@ -229,7 +241,7 @@ def fold_into_output(op: StructuredOp, view: View) -> tuple[FoldedAccesses, tupl
     if refinement is None:
         return None
     plan = plan_accesses(op, refinement, op.inputs, accesses, [view.shape])
-    return None if plan is None else (plan, view.shape)
+    return None if plan is None else (replace(plan, placed=placed), view.shape)
 
 
 def _compose_access(outer: IndexMap, inner: Access, extents: Sequence[int]) -> Access:

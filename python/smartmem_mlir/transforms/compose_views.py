@@ -12,8 +12,10 @@ from smartmem_mlir.index_maps.compose import compose
 from smartmem_mlir.index_maps.cost import DEFAULT_WEIGHTS, view_cost
 from smartmem_mlir.index_maps.errors import ExpressionLimitExceeded, PieceLimitExceeded
 from smartmem_mlir.index_maps.unify import unify_pieces
-from smartmem_mlir.index_maps.view import View
+from smartmem_mlir.index_maps.view import UNREAD, View
+from smartmem_mlir.transforms.claims import claim, is_recorded, tell
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
+from smartmem_mlir.transforms.locations import fuse
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, write_view
 
@@ -58,8 +60,12 @@ def _compose_each(root: ir.Operation, wanted: Callable[[View], bool], generation
         upwards.run(generations)
         value = op.results[0]
         if upwards.inlined:
-            with ir.InsertionPoint(op), op.location:
+            with ir.InsertionPoint(op), fuse([op.location, *upwards.locations]) as location:
                 value = write_view(upwards.view, upwards.sources, op.results[0].type.element_type)
+            for chain, operands, after, sources in upwards.steps:
+                claim(op, chain, after, operands=operands, sources=sources)
+            if value in upwards.sources:
+                tell(op, "cancelled", location=location)
             op.results[0].replace_all_uses_with(value)
             op.erase()
         if value not in upwards.sources:
@@ -82,39 +88,53 @@ class _Upwards:
         self.sources = sources
         self.inlined = 0
         self.refused: Refusals = {}
+        self.locations: list[ir.Location] = []
+        self.steps: list[tuple[list[View], list[int], View, list[int]]] = []
+        """For each generation: the views, which operands they took the place of, the composition, and which operand
+        of it each tensor is that the views read."""
         self._known = known
 
     def run(self, generations: int | None) -> None:
         """Inlines the views among the sources, one generation at a time, until none can be (or `generations` are)."""
         while generations is None or generations > 0:
-            before = self.inlined
+            chain, places = [self.view], list[int]()
             position = 0
             while position < len(self.sources):
-                position += self._inline(position)
-            if self.inlined == before:
+                inner = self._inline(position)
+                if inner is not None:
+                    chain.append(inner)
+                    places.append(position)
+                position += 1 if inner is None else len(inner.operands)
+            if not places:
                 break
-            self.view, kept = self.view.share_operands(self.sources)
-            self.sources = [self.sources[at] for at in kept]
+            read = self.sources
+            self.view, kept = self.view.share_operands(read)
+            self.sources = [read[at] for at in kept]
             self.view = unify_pieces(self.view)
+            if is_recorded():
+                numbers = {value: number for number, value in enumerate(self.sources)}
+                self.steps.append((chain, places, self.view, [numbers.get(value, UNREAD) for value in read]))
             generations = None if generations is None else generations - 1
 
-    def _inline(self, position: int) -> int:
-        """Replaces the source at `position` by what it reads, if it is a view; how many sources stand there then."""
+    def _inline(self, position: int) -> View | None:
+        """Replaces the source at `position` by what it reads, if it is a view and not too much; returns that view."""
         source = self.sources[position]
         inner = defining_op(source)
         if inner is None or not is_view(inner):
-            return 1
+            return None
         attempts = self.refused.get(source, PATIENCE)
-        composed = _compose(self.view, read_view(inner), position) if attempts else None
-        if composed is None:
+        view = read_view(inner) if attempts else None
+        composed = _compose(self.view, view, position) if view is not None else None
+        if view is None or composed is None:
             self.refused[source] = max(0, attempts - 1)
-            return 1
+            return None
         self.view = composed
         self.sources[position : position + 1] = list(inner.operands)
         self.inlined += 1
+        self.locations.append(inner.location)
         for behind, left in self._known.get(source, {}).items():
             self.refused[behind] = min(left, self.refused.get(behind, left))
-        return len(inner.operands)
+        return view
 
 
 def _compose(outer: View, inner: View, operand: int) -> View | None:

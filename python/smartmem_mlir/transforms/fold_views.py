@@ -19,6 +19,8 @@ from smartmem_mlir.transforms.access_folding import (
     is_structured_read,
     rebuild,
 )
+from smartmem_mlir.transforms.claims import tell
+from smartmem_mlir.transforms.compose_views import compose_views
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
@@ -40,6 +42,8 @@ def fold_views(root: ir.Operation) -> int:
     for op in block_operations(root):
         if is_view(op) and _fold_into_producer(op):
             folded += 1
+    # A producer over a refined space reads its own operands expanded: one view with what they were read through.
+    compose_views(root)
     for op in block_operations(root):
         if is_structured(op) and _fold_into_consumer(op):
             folded += 1
@@ -64,9 +68,10 @@ def _fold_into_producer(op: ir.Operation) -> bool:
     planned = fold_into_output(structured, view)
     if planned is None:
         return False
-    results = rebuild(structured, planned[0])
+    results = rebuild(structured, planned[0], op)
     if results is None:
         return False
+    tell(op, "written", [structured.op])
     op.results[0].replace_all_uses_with(results[0])
     op.erase()
     structured.op.erase()
@@ -99,6 +104,9 @@ def _fold_into_consumer(op: ir.Operation) -> bool:
             results = rebuild(structured, plan)
             if results is None:
                 return False
+            for value, source in zip(structured.inputs, plan.sources, strict=True):
+                if value != source:
+                    tell(value.owner, "read", [op])
             for old, new in zip(op.results, results, strict=True):
                 old.replace_all_uses_with(new)
             op.erase()

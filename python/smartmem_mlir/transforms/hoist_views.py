@@ -27,7 +27,9 @@ from smartmem_mlir.transforms.access_folding import (
     reads_index,
     through_views,
 )
+from smartmem_mlir.transforms.claims import claim_reread, claim_rewritten, tell, views_above
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, is_unused, users
+from smartmem_mlir.transforms.locations import fuse
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
     Access,
@@ -68,6 +70,7 @@ def hoist_views(root: ir.Operation, wanted: Callable[[ir.Operation], bool]) -> i
             continue
         with ir.InsertionPoint(op), op.location:
             value = _Hoist(cluster).view_of(view, op.operands[0])
+        tell(op, "reordered", [each for each, structured in cluster.items() if structured is not None])
         op.results[0].replace_all_uses_with(value)
         hoisted += 1
         # Users before what they use: whatever only the view needed is gone before the next view is looked at.
@@ -156,10 +159,15 @@ class _Hoist:
         extents = (*view.shape, *(e for e, reduced in zip(op.extents, op.reductions, strict=True) if reduced))
         if prod(extents) > prod(op.extents):
             return None
-        inputs, accesses = [], []
+        inputs, accesses, claimed = [], [], []
         for value, access in zip(op.inputs, op.input_accesses, strict=True):
             wanted = simplify_exprs([expr.substitute(old_dims) for expr in access], Box.of(extents))
-            source, read = self._read(value, wanted, extents)
+            if not isinstance(value.type, ir.RankedTensorType):
+                inputs.append(value)
+                accesses.append(wanted)
+                continue
+            behind, made, source, read = self._read(value, wanted, extents)
+            claimed.append((value, access, behind, made, read))
             inputs.append(source)
             accesses.append(read)
         output = splat_init(op.outputs[0], view.shape)
@@ -169,14 +177,26 @@ class _Hoist:
         if unbounded_dims(accesses, len(extents)):
             return None
         reductions = [False] * len(view.shape) + [True] * sum(op.reductions)
-        return build_generic(inputs, [output], accesses, reductions, op.body).results[0]
+        claim_reread(op, extents, old_dims, claimed)
+        claim_rewritten(op, extents, old_dims, view)
+        with op.op.location:
+            return build_generic(inputs, [output], accesses, reductions, op.body).results[0]
 
-    def _read(self, value: ir.Value, wanted: Access, extents: Sequence[int]) -> tuple[ir.Value, Access]:
-        """A tensor and a projection that together read `value` at `wanted`."""
-        if not isinstance(value.type, ir.RankedTensorType):
-            return value, wanted
-        value, wanted = through_views(value, wanted, extents)
-        return projected_read(value, wanted, extents, self.view_of)
+    def _read(
+        self, value: ir.Value, wanted: Access, extents: Sequence[int]
+    ) -> tuple[ir.Value, View | None, ir.Value, Access]:
+        """How to read `value` where it is wanted: the tensor behind the views in front of it, the view of that to read
+        (None: itself), this view as a tensor, and the projection that reads it."""
+        behind, wanted = through_views(value, wanted, extents)
+        made: list[View] = []
+
+        def view_of(view: View, source: ir.Value) -> ir.Value:
+            made.append(view)
+            return self.view_of(view, source)
+
+        with fuse([ir.Location.current, *(op.location for op in views_above(value, behind))]):
+            source, read = projected_read(behind, wanted, extents, view_of)
+        return behind, made[0] if made else None, source, read
 
 
 def _old_dims(op: StructuredOp, coordinates: Sequence[Expr], rank: int) -> list[Expr]:

@@ -7,7 +7,7 @@ that depends on run-time data, no elements), in which case it stays what it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from mlir import ir
@@ -19,7 +19,14 @@ from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, dim, dims
 from smartmem_mlir.index_maps.movement_windows import pad
 from smartmem_mlir.index_maps.view import Piece, View
 from smartmem_mlir.transforms.index_expressions import IndexEvaluator
-from smartmem_mlir.transforms.structured import Access, StructuredOp, argument_number, read_structured, static_shape
+from smartmem_mlir.transforms.structured import (
+    Access,
+    StructuredOp,
+    argument_number,
+    read_structured,
+    static_shape,
+    write_map,
+)
 from smartmem_mlir.transforms.view_ops import defining_op, shape_of
 
 Raised: TypeAlias = tuple[View, list[ir.Value]]
@@ -129,12 +136,23 @@ def _pad(op: ir.Operation) -> Raised | None:
 
 def _generic(op: ir.Operation) -> Raised | None:
     """A `linalg.generic` that only moves data: yields an operand's element or one gathered at computed indices."""
-    structured = read_structured(op)
-    if structured is None or not structured.is_elementwise or len(structured.outputs) != 1:
+    moved = moved_element(op)
+    if moved is None:
         return None
+    structured, source, access = moved
     shape = shape_of(op.results[0])
     result = _inverse_of_projection(structured.output_accesses[0], structured.extents, shape)
     if result is None:
+        return None
+    view = View.mapped(shape, shape_of(source), [expr.substitute(result) for expr in access])
+    view.check_bounds()
+    return view, [source]
+
+
+def moved_element(op: ir.Operation) -> tuple[StructuredOp, ir.Value, Access] | None:
+    """An operation whose body yields an element of a tensor, the tensor, and where the element is; None for others."""
+    structured = read_structured(op)
+    if structured is None or not structured.is_elementwise or len(structured.outputs) != 1:
         return None
     yielded = list(structured.body.operations)[-1].operands[0]
     inner = defining_op(yielded)
@@ -142,21 +160,15 @@ def _generic(op: ir.Operation) -> Raised | None:
         number = argument_number(yielded, structured.body)
         if number is None or number >= len(structured.inputs):
             return None
-        source, access = structured.inputs[number], structured.input_accesses[number]
+        source = structured.inputs[number]
         # A scalar operand is a fill, which is cheaper than any view of it.
         if not isinstance(source.type, ir.RankedTensorType):
             return None
-    elif inner.name == "tensor.extract":
-        source = inner.operands[0]
-        found = _extracted_access(structured, list(inner.operands)[1:])
-        if found is None:
-            return None
-        access = found
-    else:
-        return None
-    view = View.mapped(shape, shape_of(source), [expr.substitute(result) for expr in access])
-    view.check_bounds()
-    return view, [source]
+        return structured, source, structured.input_accesses[number]
+    if inner.name == "tensor.extract":
+        access = _extracted_access(structured, list(inner.operands)[1:])
+        return None if access is None else (structured, inner.operands[0], access)
+    return None
 
 
 def _extracted_access(op: StructuredOp, indices: Sequence[ir.Value]) -> Access | None:
@@ -185,6 +197,33 @@ def _inverse_of_projection(access: Access, extents: Sequence[int], shape: Sequen
         inverse[atom.index] = dim(coordinate)
     known = [expr for expr in inverse if expr is not None]
     return known if len(known) == len(inverse) else None
+
+
+def definition(op: ir.Operation) -> dict[str, Any]:
+    """What defines an operation that `as_view` understands, beside its shapes, as `MovementClaim` wants it."""
+    if op.name == "linalg.generic":
+        moved = moved_element(op)
+        assert moved is not None
+        structured, _, access = moved
+        rank = len(structured.extents)
+        writes = structured.output_accesses[0]
+        return {
+            "extents": structured.extents,
+            "reads": str(write_map(access, rank)),
+            "writes": str(write_map(writes, rank)),
+        }
+    if op.name == "linalg.transpose":
+        return {"permutation": tuple(op.attributes["permutation"])}
+    if op.name == "linalg.broadcast":
+        return {"dimensions": tuple(op.attributes["dimensions"])}
+    if op.name == "tensor.concat":
+        return {"dim": op.attributes["dim"].value}
+    if op.name == "tensor.pad":
+        fill = list(op.regions[0].blocks[0].operations)[-1].operands[0].owner.attributes["value"].value
+        return {"low": tuple(op.attributes["static_low"]), "high": tuple(op.attributes["static_high"]), "fill": fill}
+    if op.name in ("tensor.extract_slice", "tensor.insert_slice"):
+        return {part: tuple(op.attributes[f"static_{part}"]) for part in ("offsets", "sizes", "strides")}
+    return {}
 
 
 _RAISERS: Mapping[str, Callable[[ir.Operation], Raised | None]] = {

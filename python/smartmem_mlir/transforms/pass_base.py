@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import mlir.ir as ir
 
 from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.transforms.evidence import during
 from smartmem_mlir.transforms.pass_options import PassOption, convert_options, describe_options
 
 DEBUG_VARIABLE = "SMARTMEM_DEBUG"
@@ -127,7 +128,7 @@ def run_pass(
 ) -> tuple[str, ir.Operation | None] | None:
     """Runs a pass; a failure becomes (message, operation at fault or None). Never raises."""
     try:
-        with op.context, op.location:
+        with op.context, op.location, during(cls.argument):
             cls.from_text(values).run(op)
     except SmartMemError as error:
         _Failures.last = error

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from mlir import ir
 
+from smartmem_mlir.transforms.claims import claim_movement, is_recorded, tell
 from smartmem_mlir.transforms.ir_walk import block_operations
-from smartmem_mlir.transforms.movement import as_view
+from smartmem_mlir.transforms.movement import as_view, definition
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.view_ops import write_view
 
@@ -27,6 +28,9 @@ def raise_views(root: ir.Operation) -> int:
         view, sources = found
         with ir.InsertionPoint(op), op.location:
             value = write_view(view, sources, op.results[0].type.element_type)
+        if is_recorded():
+            claim_movement(op, view, definition(op))
+            tell(op, "cancelled" if value in sources else "raised")
         op.results[0].replace_all_uses_with(value)
         op.erase()
         raised += 1

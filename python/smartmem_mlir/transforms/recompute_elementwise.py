@@ -18,6 +18,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.transforms.access_folding import reads_index
+from smartmem_mlir.transforms.claims import access_view, claim, is_recorded
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
@@ -156,6 +157,7 @@ def _inline(producer: StructuredOp, consumer: StructuredOp) -> ir.Operation:
             for read in producer.input_accesses
         ]
         plan.append([add_input(source, read) for source, read in zip(producer.inputs, reads, strict=True)])
+        _claim_reads(producer, consumer, access, inner, reads)
     accesses.extend(consumer.output_accesses)
 
     def body(arguments: Sequence[ir.Value]) -> None:
@@ -173,6 +175,25 @@ def _inline(producer: StructuredOp, consumer: StructuredOp) -> ir.Operation:
     for old, new in zip(consumer.op.results, made.results, strict=True):
         old.replace_all_uses_with(new)
     return made.operation
+
+
+def _claim_reads(
+    producer: StructuredOp, consumer: StructuredOp, access: Access, inner: Sequence[Expr], reads: Sequence[Access]
+) -> None:
+    """Records that the consumer computes, at each of its reads, the element that it read."""
+    if not is_recorded():
+        return
+    produced = static_shape(producer.op.results[0].type) or ()
+    entered = access_view(consumer.extents, producer.extents, inner)
+    written = access_view(producer.extents, produced, producer.output_accesses[0])
+    claim(consumer.op, [entered, written], access_view(consumer.extents, produced, access))
+    for value, old, new in zip(producer.inputs, producer.input_accesses, reads, strict=True):
+        shape = static_shape(value.type) or ()
+        claim(
+            consumer.op,
+            [entered, access_view(producer.extents, shape, old)],
+            access_view(consumer.extents, shape, new),
+        )
 
 
 @dataclass(frozen=True)

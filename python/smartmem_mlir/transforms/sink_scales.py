@@ -9,7 +9,9 @@ and no tile of exponentials has to be kept until the sum is known.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from mlir import ir
@@ -17,7 +19,9 @@ from mlir import ir
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import dims
 from smartmem_mlir.index_maps.simplify import simplify_exprs
+from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.access_folding import projected_read
+from smartmem_mlir.transforms.claims import access_view, claim, is_recorded, views_between
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import (
@@ -122,7 +126,9 @@ def _unscale(contraction: StructuredOp, number: int, scale: StructuredOp, read: 
         assert output is not None, "the start value was checked to be a fill"
         placed = coordinates_of_dims(contraction.output_accesses[0], len(contraction.extents))
         wanted = simplify_exprs([expr.substitute(placed) for expr in read], Box.of(shape))
-        factor, factor_access = projected_read(scale.inputs[1], wanted, shape)
+        made: list[View] = []
+        factor, factor_access = projected_read(scale.inputs[1], wanted, shape, partial(_make_view, made))
+        _claim_factor(contraction, number, scale, factor_access, made)
         identity = dims(len(shape))
         scaled = build_generic(
             [product.results[0], factor],
@@ -143,7 +149,34 @@ def _without_scale(value: ir.Value, scale: StructuredOp) -> ir.Value:
     if op == scale.op:
         return scale.inputs[0]
     source = _without_scale(op.operands[0], scale)
-    return write_view(read_view(op), [source], source.type.element_type)
+    with op.location:
+        return write_view(read_view(op), [source], source.type.element_type)
+
+
+def _make_view(made: list[View], view: View, value: ir.Value) -> ir.Value:
+    made.append(view)
+    return write_view(view, [value], value.type.element_type)
+
+
+def _claim_factor(
+    contraction: StructuredOp, number: int, scale: StructuredOp, read: Access, made: Sequence[View]
+) -> None:
+    """Records that behind the contraction each element meets the factor that its terms met in front of it."""
+    factor = scale.inputs[1]
+    if not is_recorded() or not isinstance(factor.type, ir.RankedTensorType):
+        return
+    value, scaled = contraction.inputs[number], scale.op.results[0]
+    result = shape_of(contraction.outputs[0])
+    before = [
+        access_view(contraction.extents, shape_of(value), contraction.input_accesses[number]),
+        *views_between(value, scaled),
+        access_view(scale.extents, shape_of(factor), scale.input_accesses[1]),
+    ]
+    summed = access_view(contraction.extents, result, contraction.output_accesses[0])
+    if made:
+        claim(scale.op, before, made[0], through=[summed, access_view(result, made[0].shape, read)])
+    else:
+        claim(scale.op, before, access_view(result, shape_of(factor), read), through=[summed])
 
 
 @dataclass(frozen=True)
