@@ -21,6 +21,7 @@ from smartmem_mlir.iree.build import build, compile_to_flow
 from smartmem_mlir.iree.compiler import DEFAULT_TIMEOUT_S, CompilerOptions
 from smartmem_mlir.iree.device import default_device, resolve_device
 from smartmem_mlir.iree.isolation import lower_isolated
+from smartmem_mlir.iree.stored_parameters import stored_parameters
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, RUNTIME_PACKAGE, package_version
 from smartmem_mlir.report import directory
 from smartmem_mlir.report.compare import TOLERANCE, Difference, compare
@@ -50,6 +51,7 @@ class CompileOptions:
         repair: Take superfluous threads out of the Vulkan kernels that IREE makes; see `iree.shaders.repair`.
             Without it the module is IREE's to the byte.
         timeout_s: Time limit of each iree-compile run.
+        trusted: Whether the model's file may run code while it is read, as `.pt2` archives can.
         progress: Told what happens next, in a few words.
     """
 
@@ -61,6 +63,7 @@ class CompileOptions:
     opt_level: Literal["O0", "O1", "O2", "O3"] | None = None
     repair: bool = True
     timeout_s: float = DEFAULT_TIMEOUT_S
+    trusted: bool = False
     progress: Progress = lambda stage: None
 
     def load_pipeline(self, target: TargetDescription) -> Pipeline:
@@ -131,6 +134,7 @@ class CompiledModel:
         seeds: Sequence[int] = (0, 1, 2),
         model: Path | None = None,
         tolerance: float | None = None,
+        trusted: bool = False,
         progress: Progress = lambda stage: None,
     ) -> VerifyResult:
         """Compare with the framework that the model came from, on random inputs.
@@ -140,6 +144,7 @@ class CompiledModel:
             seeds: Seeds of the inputs.
             model: The model file, if it has moved since.
             tolerance: Largest accepted relative L2 distance; by default by the floating-point type.
+            trusted: Whether the model's file may run code while it is read, as `.pt2` archives can.
             progress: Told what happens next.
 
         Raises:
@@ -149,7 +154,7 @@ class CompiledModel:
         device = device or default_device(self.report.assumptions)
         module = self._load(device)
         progress("loading the reference")
-        reference = self._reference(self._source(model))
+        reference = self._reference(self._source(model), trusted)
         inputs = [info.spec for info in self.report.inputs]
         outputs = [info.spec for info in self.report.outputs]
         if tolerance is None:
@@ -188,11 +193,11 @@ class CompiledModel:
             raise InvalidModelError("the model has changed since it was compiled", hint="compile it again", file=path)
         return path
 
-    def _reference(self, path: Path) -> Reference:
+    def _reference(self, path: Path, trusted: bool) -> Reference:
         if self.report.source.kind == "onnx":
             return onnx_reference(path)
         if self.report.source.kind == "torch":
-            return torch_reference(path)
+            return torch_reference(path, trusted)
         return _unoptimized_reference(path, self.report)
 
 
@@ -226,11 +231,11 @@ def compile(
     with directory.atomic_directory(folder, force) as staging, tempfile.TemporaryDirectory() as workspace:
         compiler = _compiler_options(options, folder)
         clock("running passes")
-        text = lower_isolated(imported.module, pipeline, target, compiler)
+        lowered = lower_isolated(imported.module, pipeline, target, compiler)
         source = staging / directory.MODULE
-        source.write_text(text)
+        source.write_text(lowered.text)
         clock("writing weights")
-        archive = write_archive(staging / directory.PARAMETERS, imported.parameters)
+        archive = write_archive(staging / directory.PARAMETERS, stored_parameters(imported.parameters, lowered))
         built = build(
             source,
             staging / directory.VMFB,
@@ -284,13 +289,13 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
         return imported.module
     compiler = _compiler_options(options, default_output(model, target, options.baseline))
     options.progress("running passes")
-    text = lower_isolated(imported.module, pipeline, None if stage == "passes" else target, compiler)
+    text = lower_isolated(imported.module, pipeline, target, compiler, emit=stage != "passes").text
     if stage in ("passes", "iree"):
         return text
     options.progress("forming kernels")
     with tempfile.TemporaryDirectory() as workspace:
         source, flow = Path(workspace) / directory.MODULE, Path(workspace) / "flow.mlir"
-        source.write_text(text)
+        source.write_text(lowered.text)
         compile_to_flow(source, flow, target, options.opt_level, compiler)
         return flow.read_text()
 
@@ -309,7 +314,8 @@ def import_model(model: Path | str | Any, options: CompileOptions, progress: Pro
     """Import a model as the options say; see `ingress.load`."""
     from smartmem_mlir import ingress
 
-    return ingress.load(model, ImportOptions(dims=dict(options.dims), dtype=options.dtype), progress)
+    chosen = ImportOptions(dims=dict(options.dims), dtype=options.dtype, trusted=options.trusted)
+    return ingress.load(model, chosen, progress)
 
 
 def default_output(model: Path | str | Any, target: TargetDescription, baseline: bool) -> Path:

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from smartmem_mlir.targets.description import CpuTarget
+
 _CPUINFO = Path("/proc/cpuinfo")
 
 # LLVM's name -> the kernel's, where they differ by more than punctuation.
@@ -75,6 +77,32 @@ def this_cpu() -> Cpu:
         architecture=_architecture(platform.machine()),
         features=CpuFeatures(frozenset(_plain(flag) for flag in flags[1].split()) if flags else frozenset()),
     )
+
+
+def vector_registers(target: CpuTarget) -> tuple[int, int]:
+    """f32 lanes of a vector register and how many registers there are, on the CPU that code is for."""
+    host = this_cpu() if target.triple == "host" else None
+    architecture = host.architecture if host is not None else target.triple.partition("-")[0]
+    if architecture == "aarch64":
+        return 4, 32
+
+    def has(feature: str) -> bool:
+        if f"-{feature}" in target.features:
+            return False
+        if target.cpu == "host" and host is not None and feature in host.features:
+            return True
+        return f"+{feature}" in target.features or target.cpu in _CPUS_WITH[feature]
+
+    if has("avx512f"):
+        return 16, 32
+    return (8, 16) if has("avx2") else (4, 16)
+
+
+_CPUS_WITH = {
+    "avx512f": frozenset({"x86-64-v4", "skylake-avx512", "icelake-server", "sapphirerapids", "znver4", "znver5"}),
+    "avx2": frozenset({"x86-64-v3", "haswell", "broadwell", "skylake", "alderlake", "znver1", "znver2", "znver3"}),
+}
+"""CPUs that a target may name, by the widest vectors they have."""
 
 
 def _architecture(machine: str) -> str:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,43 @@ from smartmem_mlir.iree.reproducer import leave_reproducer
 from smartmem_mlir.targets import Pipeline, TargetDescription
 
 
+@dataclass(frozen=True)
+class DerivedParameter:
+    """A weight that is stored as a view of another.
+
+    Args:
+        source: Key of that other.
+        view: The view, as `index_maps.text` writes it.
+    """
+
+    source: str
+    view: str
+
+
+@dataclass(frozen=True)
+class LoweredModule:
+    """A module after our passes.
+
+    Args:
+        text: As iree-compile reads it, or as our passes left it.
+        parameters: The key of each weight that it reads; with it, for a view of another weight, what it is a view of.
+    """
+
+    text: str
+    parameters: dict[str, DerivedParameter | None]
+
+
 def lower_isolated(
-    module_text: str, pipeline: Pipeline, target: TargetDescription | None, options: CompilerOptions
-) -> str:
+    module_text: str, pipeline: Pipeline, target: TargetDescription, options: CompilerOptions, emit: bool = True
+) -> LoweredModule:
     """Run a pipeline on a module in our dialect and emit it for iree-compile.
 
     Args:
         module_text: MLIR 22 text.
         pipeline: The passes.
-        target: What to emit for; None to stop after the passes.
+        target: What to make kernels for.
         options: Time limit and where a crash leaves its reproducer.
+        emit: Whether to go on after the passes.
 
     Raises:
         OptionError: The pipeline names a pass or an option that there is not.
@@ -42,11 +70,12 @@ def lower_isolated(
             "module": str(source),
             "output": str(output),
             "pipeline": pipeline.model_dump(mode="json", by_alias=True),
-            "target": target.model_dump(mode="json") if target is not None else None,
+            "target": target.model_dump(mode="json"),
+            "emit": emit,
         }
         command = f"exec smartmem-opt --pass-pipeline={shlex.quote(pipeline.text())} input.mlir"
-        _call("lower", arguments, source, command, f"pipeline '{pipeline.name}'", options)
-        return output.read_text()
+        read = _call("lower", arguments, source, command, f"pipeline '{pipeline.name}'", options)
+        return LoweredModule(output.read_text(), {key: of and DerivedParameter(**of) for key, of in read.items()})
 
 
 def count_isolated(flow: Path, options: CompilerOptions) -> FlowSummary:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from mlir.ir import Attribute, MLIRError, Module
+from mlir.ir import Attribute, DenseI64ArrayAttr, MLIRError, Module
 
 from smartmem_mlir.errors import CompilerError
 from smartmem_mlir.i1_text import unpack_i1
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.archive import SCOPE
+from smartmem_mlir.iree.cpu import vector_registers
 from smartmem_mlir.iree.device_target import device_targets_attr
+from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
 from smartmem_mlir.targets import Pipeline, TargetDescription
 from smartmem_mlir.transforms.convert_to_iree import ConvertToIree
+from smartmem_mlir.transforms.fold_parameter_views import read_parameters
 from smartmem_mlir.transforms.registry import run_pipeline
 
 
-def run_passes(module_text: str, pipeline: Pipeline) -> str:
+def run_passes(
+    module_text: str, pipeline: Pipeline, target: TargetDescription
+) -> tuple[str, dict[str, dict[str, str] | None]]:
     """Run a pipeline on a module in our dialect.
 
     Args:
         module_text: MLIR 22 text.
         pipeline: The passes.
+        target: What kernels are made for.
+
+    Returns:
+        The module and the key of each parameter that it reads; for a view of another parameter, `source` and `view`.
 
     Raises:
         OptionError: The pipeline names a pass or an option that there is not.
@@ -29,12 +38,17 @@ def run_passes(module_text: str, pipeline: Pipeline) -> str:
     # Kernels of ours are operations of IREE, which MLIR does not have.
     with make_context(allow_unregistered_dialects=True):
         module = _parse(module_text)
+        if target.cpu is not None:
+            lanes, registers = vector_registers(target.cpu)
+            module.operation.attributes[CPU_VECTORS] = DenseI64ArrayAttr.get([lanes, registers])
         if pipeline.passes:
             try:
                 run_pipeline(module, pipeline.text())
             except MLIRError as error:
                 raise CompilerError(f"pipeline '{pipeline.name}' failed: {_first_diagnostic(error)}") from error
-        return str(module)
+        if CPU_VECTORS in module.operation.attributes:
+            del module.operation.attributes[CPU_VECTORS]
+        return str(module), read_parameters(module.operation)
 
 
 def emit_iree(module_text: str, target: TargetDescription) -> str:

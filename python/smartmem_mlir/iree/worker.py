@@ -13,17 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.iree.record import recorded
 from smartmem_mlir.targets import Pipeline, TargetDescription
 
 
-def lower(module: str, output: str, pipeline: dict[str, Any], target: dict[str, Any] | None) -> None:
-    """Run a pipeline on the module in a file and, if there is a target, emit it for iree-compile."""
+def lower(module: str, output: str, pipeline: dict[str, Any], target: dict[str, Any], emit: bool) -> dict[str, Any]:
+    """Run a pipeline on the module in a file and, if asked to, emit it for iree-compile.
+
+    Returns:
+        The key of each parameter that the module reads; for those that are views of others, source and view.
+    """
     from smartmem_mlir.iree.lower import emit_iree, run_passes
 
-    text = run_passes(Path(module).read_text(), Pipeline.model_validate(pipeline))
-    if target is not None:
-        text = emit_iree(text, TargetDescription.model_validate(target))
-    Path(output).write_text(text)
+    description = TargetDescription.model_validate(target)
+    text, parameters = run_passes(Path(module).read_text(), Pipeline.model_validate(pipeline), description)
+    Path(output).write_text(emit_iree(text, description) if emit else text)
+    return parameters
 
 
 def count(flow: str) -> dict[str, Any]:
@@ -33,7 +38,7 @@ def count(flow: str) -> dict[str, Any]:
     return read_flow(Path(flow)).model_dump(mode="json")
 
 
-TASKS: dict[str, Callable[..., Any]] = {"lower": lower, "count": count}
+TASKS: dict[str, Callable[..., Any]] = {"lower": recorded(lower), "count": count}
 
 
 def main(request_path: str, result_path: str) -> None:

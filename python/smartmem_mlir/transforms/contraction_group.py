@@ -80,8 +80,15 @@ class ContractionGroup:
 
 
 @dataclass
-class _Growth:
-    """A group while it grows: where each of its values stands over the contraction's dimensions."""
+class Growth:
+    """A group while it grows: where each of its values stands over the contraction's dimensions.
+
+    Args:
+        space: The contraction's dimensions.
+        placed: Coordinates of each value of the group over them.
+        number: What steps call each value.
+        steps: The operations so far.
+    """
 
     space: Box
     placed: dict[ir.Value, Access] = field(default_factory=dict)
@@ -103,21 +110,21 @@ def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup 
     factors = None if root is None else contraction_factors(root)
     if root is None or factors is None or reads_index(root):
         return None
-    initial = _initial(root)
+    initial = initial_value(root)
     if initial is None:
         return None
-    growth = _Growth(Box.of(root.extents))
-    growth.placed[root.op.results[0]] = root.output_accesses[0]
+    growth = Growth(Box.of(root.extents))
+    growth.placed[root.op.results[0]] = simplify_exprs(root.output_accesses[0], growth.space)
     growth.number[root.op.results[0]] = 0
     last = root.op.results[0]
     for op in members[1:]:
         if is_view(op):
             continue
         step = read_structured(op)
-        if step is None or not _add_step(growth, step):
+        if step is None or not add_step(growth, step):
             return None
         last = op.results[0]
-    lhs, rhs = (_read(growth.space, root.inputs[i], root.input_accesses[i]) for i in factors)
+    lhs, rhs = (read_behind_views(growth.space, root.inputs[i], root.input_accesses[i]) for i in factors)
     return ContractionGroup(root, lhs, rhs, initial, tuple(growth.steps), Read(last, growth.placed[last]), tuple(members))
 
 
@@ -135,7 +142,7 @@ def contraction_factors(op: StructuredOp) -> tuple[int, int] | None:
     return (0, 1) if sorted(numbers) == [0, 1] else None
 
 
-def _initial(root: StructuredOp) -> float | Read | None:
+def initial_value(root: StructuredOp) -> float | Read | None:
     op = defining_op(root.outputs[0])
     if op is not None and op.name == "linalg.fill":
         constant = defining_op(op.operands[0])
@@ -144,14 +151,14 @@ def _initial(root: StructuredOp) -> float | Read | None:
         return None
     if op is None or op.name == "tensor.empty":
         return None
-    return _read(Box.of(root.extents), root.outputs[0], root.output_accesses[0])
+    return read_behind_views(Box.of(root.extents), root.outputs[0], root.output_accesses[0])
 
 
-def _add_step(growth: _Growth, step: StructuredOp) -> bool:
+def add_step(growth: Growth, step: StructuredOp) -> bool:
     """Adds an elementwise operation; False when its elements are not one to one with the sums."""
     if not step.is_elementwise or len(step.outputs) != 1 or reads_index(step):
         return False
-    own = _own_dims(growth, step)
+    own = own_dims(growth, step)
     if own is None:
         return False
     arguments: list[Read | int] = []
@@ -173,15 +180,10 @@ def _add_step(growth: _Growth, step: StructuredOp) -> bool:
     return True
 
 
-def _own_dims(growth: _Growth, step: StructuredOp) -> list[Expr] | None:
+def own_dims(growth: Growth, step: StructuredOp) -> list[Expr] | None:
     """Each dimension of the operation over the contraction's, from an operand that the group computes."""
     for value, access in zip(step.inputs, step.input_accesses, strict=True):
-        chain, inner = _views_to(growth, value)
-        if chain is None or len(access) != len(step.extents):
-            continue
-        placed: Access | None = growth.placed[inner]
-        for view in reversed(chain):
-            placed = _inverted(view, placed, growth.space) if placed is not None else None
+        placed = placement(growth, value) if len(access) == len(step.extents) else None
         atoms = [expr.single_atom for expr in access]
         if placed is None or not all(isinstance(atom, Dim) for atom in atoms):
             continue
@@ -194,16 +196,19 @@ def _own_dims(growth: _Growth, step: StructuredOp) -> list[Expr] | None:
     return None
 
 
-def _views_to(growth: _Growth, value: ir.Value) -> tuple[list[View] | None, ir.Value]:
-    """The views between a value of the group and `value`, outermost first; None when the group does not compute it."""
+def placement(growth: Growth, value: ir.Value) -> Access | None:
+    """Where an element of a value that the group computes, or of a view of it, stands; None for other values."""
     chain: list[View] = []
     while value not in growth.placed:
         op = defining_op(value)
         if op is None or not is_view(op) or read_view(op).single_map is None:
-            return None, value
+            return None
         chain.append(read_view(op))
         value = op.operands[0]
-    return chain, value
+    placed: Access | None = growth.placed[value]
+    for view in reversed(chain):
+        placed = _inverted(view, placed, growth.space) if placed is not None else None
+    return placed
 
 
 def _inverted(view: View, placed: Access, space: Box) -> Access | None:
@@ -218,7 +223,7 @@ def _inverted(view: View, placed: Access, space: Box) -> Access | None:
     return simplify_exprs([expr.substitute(placed) for expr in backward.exprs], space)
 
 
-def _read(space: Box, value: ir.Value, access: Access) -> Read:
+def read_behind_views(space: Box, value: ir.Value, access: Access) -> Read:
     inner, read = through_views(value, access, space.extents)
     return Read(inner, read)
 

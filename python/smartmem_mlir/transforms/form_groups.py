@@ -16,7 +16,7 @@ from mlir import ir
 
 from smartmem_mlir.dialects import smartmem
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, contraction_factors, read_contraction_group
-from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
+from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, is_unused, users
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
@@ -29,18 +29,19 @@ def form_groups(root: ir.Operation) -> int:
         How many groups were made.
     """
     formed = 0
-    taken: set[ir.Operation] = set()
-    for op in block_operations(root):
-        structured = None if op in taken else read_structured(op)
-        if structured is None or contraction_factors(structured) is None:
-            continue
+    # Only elementwise operations join a group, so that no contraction of this list is gone when its turn comes.
+    for op in [op for op in block_operations(root) if _is_contraction(op)]:
         group = _grow(op)
         if group is not None:
-            taken.update(group.members)
             _outline(group)
             formed += 1
     erase_dead(root)
     return formed
+
+
+def _is_contraction(op: ir.Operation) -> bool:
+    structured = read_structured(op)
+    return structured is not None and contraction_factors(structured) is not None
 
 
 def _grow(contraction: ir.Operation) -> ContractionGroup | None:
@@ -122,6 +123,10 @@ def _outline(group: ContractionGroup) -> None:
     for use in list(result.uses):
         if use.owner.operation not in members:
             use.owner.operation.operands[use.operand_number] = made.results[0]
+    # At once: a later group must not take what this one has computed.
+    for op in reversed(members):
+        if is_unused(op):
+            op.erase()
 
 
 def clone_into(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:

@@ -1,0 +1,166 @@
+"""select-layouts: each tensor is stored with its dimensions in the order that its readers and its writer want.
+
+Structured operations and views take operands and results of any order, so a chosen order costs nothing where both sides
+follow it. Any other operation, the function's arguments and its results keep the order as written; a view stands where
+the two meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import Expr, dim
+from smartmem_mlir.index_maps.view import Piece, View
+from smartmem_mlir.transforms.dimension_orders import DimensionOrders, Order, identity_order
+from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
+from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.structured import StructuredOp, build_generic, read_structured, splat_init
+from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of, write_view
+
+
+def select_layouts(root: ir.Operation) -> int:
+    """Chooses and applies orders.
+
+    Returns:
+        How many operations were rewritten.
+    """
+    operations = block_operations(root)
+    rewriter = _Rewriter(DimensionOrders(operations))
+    for op in operations:
+        rewriter.rewrite(op)
+    erase_dead(root)
+    return rewriter.rewritten
+
+
+class _Rewriter:
+    def __init__(self, orders: DimensionOrders) -> None:
+        self._orders = orders
+        self._stored: dict[ir.Value, ir.Value] = {}
+        self._restored: dict[ir.Value, ir.Value] = {}
+        self.rewritten = 0
+
+    def rewrite(self, op: ir.Operation) -> None:
+        values = [*op.operands, *op.results]
+        if not any(self._orders.is_permuted(value) for value in values):
+            return
+        structured = read_structured(op)
+        with ir.InsertionPoint(op), op.location:
+            if is_view(op):
+                results = [self._view(op)]
+            elif structured is not None:
+                made = self._structured(structured)
+                if made is None:
+                    self._restore_operands(op)
+                    return
+                results = made
+            else:
+                self._restore_operands(op)
+                return
+        self.rewritten += 1
+        for old, new in zip(op.results, results, strict=True):
+            if self._orders.is_permuted(old):
+                self._stored[old] = new
+            else:
+                old.replace_all_uses_with(new)
+        # Permuted results are dead once every user is rewritten; erase_dead takes them in the end.
+
+    def _source(self, value: ir.Value) -> ir.Value:
+        """The tensor as it is stored."""
+        return self._stored.get(value, value)
+
+    def _order(self, value: ir.Value) -> Order:
+        return self._orders.of(value) if value in self._stored else identity_order(len(shape_of(value)))
+
+    def _view(self, op: ir.Operation) -> ir.Value:
+        view = read_view(op)
+        result = self._orders.of(op.results[0])
+        position = {axis: i for i, axis in enumerate(result)}
+        renamed = [dim(position[axis]) for axis in range(len(view.shape))]
+        pieces = []
+        for piece in view.pieces:
+            box = Box(tuple(piece.box.lo[a] for a in result), tuple(piece.box.hi[a] for a in result))
+            exprs: tuple[Expr, ...] = ()
+            if isinstance(piece.source, int):
+                order = self._order(op.operands[piece.source])
+                exprs = tuple(piece.exprs[axis].substitute(renamed) for axis in order)
+            pieces.append(Piece(box, piece.source, exprs))
+        sources = [self._source(operand) for operand in op.operands]
+        permuted = View.of([view.shape[a] for a in result], [shape_of(s) for s in sources], pieces)
+        return write_view(permuted, sources, op.results[0].type.element_type)
+
+    def _structured(self, op: StructuredOp) -> list[ir.Value] | None:
+        orders = [self._orders.of(result) for result in op.op.results]
+        outputs = []
+        for output, order in zip(op.outputs, orders, strict=True):
+            shape = [shape_of(output)[axis] for axis in order]
+            made = splat_init(output, shape)
+            outputs.append(self._permuted(output, order) if made is None else made)
+        inputs = [self._source(value) for value in op.inputs]
+        accesses = [
+            tuple(access[axis] for axis in self._order(value))
+            if isinstance(value.type, ir.RankedTensorType)
+            else access
+            for value, access in zip(op.inputs, op.input_accesses, strict=True)
+        ]
+        accesses += [
+            tuple(access[axis] for axis in order) for access, order in zip(op.output_accesses, orders, strict=True)
+        ]
+        # Loops in the order of the first result, so that code generators see a plain innermost dimension.
+        written = [min(expr.dims) for expr in accesses[len(op.inputs)] if expr.dims]
+        loops = written + [d for d in range(len(op.extents)) if d not in written]
+        if any(i.operation.name == "linalg.index" for i in op.body.operations):
+            loops = list(range(len(op.extents)))
+        renamed = [dim(loops.index(d)) for d in range(len(op.extents))]
+        return list(
+            build_generic(
+                inputs,
+                outputs,
+                [tuple(expr.substitute(renamed) for expr in access) for access in accesses],
+                [op.reductions[d] for d in loops],
+                op.body,
+            ).results
+        )
+
+    def _permuted(self, value: ir.Value, order: Order) -> ir.Value:
+        """`value` stored in this order, as a view of what is there."""
+        have = self._order(value)
+        source = self._source(value)
+        return _permuting_view(source, [have.index(axis) for axis in order])
+
+    def _restore_operands(self, op: ir.Operation) -> None:
+        for i, operand in enumerate(op.operands):
+            if operand in self._stored:
+                if operand not in self._restored:
+                    order = self._orders.of(operand)
+                    self._restored[operand] = _permuting_view(
+                        self._stored[operand], [order.index(axis) for axis in range(len(order))]
+                    )
+                op.operands[i] = self._restored[operand]
+
+
+def _permuting_view(source: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """The transposition whose axis i is axis `axes[i]` of the source."""
+    shape = shape_of(source)
+    exprs = [dim(list(axes).index(axis)) for axis in range(len(axes))]
+    return write_view(View.mapped([shape[a] for a in axes], shape, exprs), [source], source.type.element_type)
+
+
+@dataclass(frozen=True)
+class SelectLayouts(Pass):
+    """Store each tensor in the order of dimensions that its readers and its writer want.
+
+    A contraction's result is contiguous along the dimension of its second factor, which the next contraction reduces
+    over; what follows takes the order over.
+    """
+
+    argument: ClassVar[str] = "smartmem-select-layouts"
+    example: ClassVar[str] = "transforms/select-layouts/convolutions.mlir"
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        select_layouts(op)
