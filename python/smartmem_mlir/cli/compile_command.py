@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from smartmem_mlir.cli.options import Debug, parse_dims
+from smartmem_mlir.cli.options import Debug, TrustModel, parse_dims, warn_of_trust
 from smartmem_mlir.cli.progress import StageProgress
 from smartmem_mlir.errors import EXIT_MISMATCH, OptionError
 
@@ -77,6 +77,7 @@ def compile_model(
     timeout: Annotated[
         float, typer.Option(min=1.0, help="Seconds after which a run of iree-compile is stopped.")
     ] = 1800.0,
+    trust_model: TrustModel = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an output directory that holds other files.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every stage with its time.")] = False,
     debug: Debug = False,
@@ -87,6 +88,7 @@ def compile_model(
 
     if emit is not None and verify:
         raise OptionError("--emit stops before there is a module to verify", hint="give one of --emit and --verify")
+    warn_of_trust(model, trust_model)
     with StageProgress(verbose=verbose) as progress:
         options = api.CompileOptions(
             target=target,
@@ -97,13 +99,14 @@ def compile_model(
             opt_level=opt_level.value if opt_level else None,
             repair=repair,
             timeout_s=timeout,
+            trusted=trust_model,
             progress=progress,
         )
         if emit is not None:
             text = api.emit(model, emit.value, options)
         else:
             compiled = api.compile(model, output, force=force, options=options)
-            result = compiled.verify(progress=progress) if verify else None
+            result = compiled.verify(trusted=trust_model, progress=progress) if verify else None
     if emit is not None:
         _write_text(text, output)
         return

@@ -14,6 +14,12 @@ Directory = Annotated[
     Path, typer.Argument(metavar="DIR", help="A directory that `smartmem compile` wrote.", show_default=False)
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+TrustModel = Annotated[
+    bool,
+    typer.Option(
+        "--trust-model", help="Load a .pt2 archive although torch RUNS CODE FROM IT: only for files that you made."
+    ),
+]
 Device = Annotated[
     str | None,
     typer.Option(
@@ -21,6 +27,12 @@ Device = Annotated[
         show_default=False,
     ),
 ]
+
+
+def warn_of_trust(model: Path, trusted: bool) -> None:
+    """Say on stderr that a file is about to run code, if it is of the kind that can."""
+    if trusted and model.suffix == ".pt2":
+        typer.echo(f"smartmem: warning: {model}: trusted, torch runs code from it with your rights", err=True)
 
 
 def parse_assignments(option: str, values: Sequence[str]) -> dict[str, str]:

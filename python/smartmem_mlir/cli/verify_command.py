@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from smartmem_mlir.cli.options import Debug, Device, Directory
+from smartmem_mlir.cli.options import Debug, Device, Directory, TrustModel, warn_of_trust
 from smartmem_mlir.cli.progress import StageProgress
 from smartmem_mlir.errors import EXIT_MISMATCH
 
@@ -26,6 +26,7 @@ def verify_model(
             min=0.0, help="Largest accepted relative L2 distance; 1e-4 for f32, 2e-2 for f16.", show_default=False
         ),
     ] = None,
+    trust_model: TrustModel = False,
     debug: Debug = False,
 ) -> None:
     """Compare a compiled model with the framework that it came from; exit 1 if they differ."""
@@ -33,12 +34,14 @@ def verify_model(
     from smartmem_mlir.cli import tables
 
     compiled = api.load(directory)
+    warn_of_trust(model or Path(compiled.report.source.path or ""), trust_model)
     with StageProgress() as progress:
         result = compiled.verify(
             device=device,
             seeds=range(seed, seed + seeds),
             model=model,
             tolerance=tolerance,
+            trusted=trust_model,
             progress=progress,
         )
     tables.print_verification(result)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from smartmem_mlir.errors import OptionError
 from smartmem_mlir.signature import Parameter, TensorSpec
 
 
@@ -24,6 +25,20 @@ class ImportOptions:
     dims: Mapping[str, int] = field(default_factory=dict)
     dtype: Literal["f32", "f16"] | None = None
     trusted: bool = False
+
+
+def require_trust(path: Path, trusted: bool) -> None:
+    """Refuse to have torch load a file unless somebody has said that it may run code.
+
+    Raises:
+        OptionError: Nobody has.
+    """
+    if not trusted:
+        raise OptionError(
+            "torch runs code from a .pt2 archive when it loads one",
+            hint="if you made the file yourself, pass --trust-model (in Python trusted=True); else use ONNX",
+            file=path,
+        )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 
 from smartmem_mlir.errors import InvalidModelError, OptionError, UnsupportedModelError
-from smartmem_mlir.ingress.model import ImportedModel, ImportOptions
+from smartmem_mlir.ingress.model import ImportedModel, ImportOptions, require_trust
 from smartmem_mlir.ingress.onnx_importer import import_model
 from smartmem_mlir.ingress.onnx_model.reader import is_weight, read_proto
 from smartmem_mlir.ingress.onnx_model.tensors import Array, LazyTensor, check_dims
@@ -60,12 +60,7 @@ def import_pt2(path: Path, options: ImportOptions, progress: Callable[[str], Non
         OptionError: The options do not say that the file is trusted.
         InvalidModelError: torch cannot load it.
     """
-    if not options.trusted:
-        raise OptionError(
-            "torch runs code from a .pt2 archive when it loads one",
-            hint="if you made the file yourself, allow it with ImportOptions(trusted=True); else use ONNX",
-            file=path,
-        )
+    require_trust(path, options.trusted)
     torch = _torch()
     progress("reading the model")
     try:

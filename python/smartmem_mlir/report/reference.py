@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from smartmem_mlir.errors import InvalidModelError, SmartMemError
+from smartmem_mlir.ingress.model import require_trust
 from smartmem_mlir.report.inputs import DEFAULT_INTEGER_BOUND
 
 Array = npt.NDArray[np.generic]
@@ -60,13 +61,19 @@ def onnx_reference(path: Path) -> Reference:
     return Reference(f"ONNX Runtime {ort.__version__}", run, index_bounds(path))
 
 
-def torch_reference(path: Path) -> Reference:
+def torch_reference(path: Path, trusted: bool) -> Reference:
     """PyTorch on the CPU.
 
+    Args:
+        path: The `.pt2` archive.
+        trusted: Whether it may run code while it is loaded.
+
     Raises:
+        OptionError: It may not.
         SmartMemError: torch is not installed.
         InvalidModelError: It does not load the program.
     """
+    require_trust(path, trusted)
     try:
         import torch
     except ImportError as error:
