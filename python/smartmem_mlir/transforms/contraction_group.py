@@ -125,7 +125,8 @@ def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup 
             return None
         last = op.results[0]
     lhs, rhs = (read_behind_views(growth.space, root.inputs[i], root.input_accesses[i]) for i in factors)
-    return ContractionGroup(root, lhs, rhs, initial, tuple(growth.steps), Read(last, growth.placed[last]), tuple(members))
+    output = Read(last, growth.placed[last])
+    return ContractionGroup(root, lhs, rhs, initial, tuple(growth.steps), output, tuple(members))
 
 
 def contraction_factors(op: StructuredOp) -> tuple[int, int] | None:

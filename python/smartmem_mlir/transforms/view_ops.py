@@ -20,6 +20,19 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+def splat_constant(value: ir.Value) -> float | None:
+    """The number that a constant, or every element of a constant tensor, is; None for other values."""
+    op = defining_op(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    attribute = op.attributes["value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        if not attribute.is_splat:
+            return None
+        attribute = attribute.get_splat_value()
+    return float(attribute.value)
+
+
 def is_view(op: ir.Operation | None) -> bool:
     """Whether the operation is a `smartmem.view`."""
     return op is not None and op.name == VIEW
