@@ -25,7 +25,9 @@ from smartmem_mlir.iree.stored_parameters import stored_parameters
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, RUNTIME_PACKAGE, package_version
 from smartmem_mlir.report import directory
 from smartmem_mlir.report.compare import TOLERANCE, Difference, compare
+from smartmem_mlir.report.explanation import explain_import, without_locations
 from smartmem_mlir.report.inputs import check_inputs, random_inputs
+from smartmem_mlir.report.proofs import Proofs, check_directory, prove_certificates
 from smartmem_mlir.report.reference import Reference, onnx_reference, torch_reference
 from smartmem_mlir.report.schema import Report, SourceInfo, TensorInfo
 from smartmem_mlir.targets import Pipeline, TargetDescription, load_pipeline, load_target
@@ -50,6 +52,7 @@ class CompileOptions:
         opt_level: Overrides the target's optimisation level.
         repair: Take superfluous threads out of the Vulkan kernels that IREE makes; see `iree.shaders.repair`.
             Without it the module is IREE's to the byte.
+        check: Prove every rewrite of the passes before IREE compiles what they made.
         timeout_s: Time limit of each iree-compile run.
         trusted: Whether the model's file may run code while it is read, as `.pt2` archives can.
         progress: Told what happens next, in a few words.
@@ -62,6 +65,7 @@ class CompileOptions:
     pipeline: str | None = None
     opt_level: Literal["O0", "O1", "O2", "O3"] | None = None
     repair: bool = True
+    check: bool = False
     timeout_s: float = DEFAULT_TIMEOUT_S
     trusted: bool = False
     progress: Progress = lambda stage: None
@@ -234,6 +238,10 @@ def compile(
         lowered = lower_isolated(imported.module, pipeline, target, compiler)
         source = staging / directory.MODULE
         source.write_text(lowered.text)
+        (staging / directory.CERTIFICATES).write_text(lowered.record.certificates)
+        if options.check:
+            clock("proving rewrites")
+            prove_certificates(lowered.record.certificates, None, options.progress)
         clock("writing weights")
         archive = write_archive(staging / directory.PARAMETERS, stored_parameters(imported.parameters, lowered))
         built = build(
@@ -262,9 +270,10 @@ def compile(
             assumptions=built.assumptions,
             flow=built.flow,
             repairs=built.repairs,
+            movements=explain_import(imported, lowered.record.fates, options.baseline),
             files={
                 name: directory.describe_file(staging / name, hashed=name != directory.PARAMETERS)
-                for name in (directory.VMFB, directory.PARAMETERS, directory.MODULE)
+                for name in (directory.VMFB, directory.PARAMETERS, directory.MODULE, directory.CERTIFICATES)
             },
             seconds=clock.stop(),
         )
@@ -286,7 +295,7 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
     pipeline = options.load_pipeline(target)
     imported = import_model(model, options, options.progress)
     if stage == "import":
-        return imported.module
+        return without_locations(imported.module)
     compiler = _compiler_options(options, default_output(model, target, options.baseline))
     options.progress("running passes")
     text = lower_isolated(imported.module, pipeline, target, compiler, emit=stage != "passes").text
@@ -295,9 +304,21 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
     options.progress("forming kernels")
     with tempfile.TemporaryDirectory() as workspace:
         source, flow = Path(workspace) / directory.MODULE, Path(workspace) / "flow.mlir"
-        source.write_text(lowered.text)
+        source.write_text(text)
         compile_to_flow(source, flow, target, options.opt_level, compiler)
         return flow.read_text()
+
+
+def check(path: Path | str, progress: Progress = lambda stage: None) -> Proofs:
+    """Prove again that every rewrite of a compilation was right, from the text of its certificates alone.
+
+    Raises:
+        InvalidModelError: It is not a directory that :func:`compile` wrote.
+        UnprovedRewriteError: A rewrite was wrong or could not be proved.
+    """
+    proofs = check_directory(Path(path), progress)
+    CompiledModel(path)
+    return proofs
 
 
 def load(path: Path | str) -> CompiledModel:

@@ -9,7 +9,16 @@ import traceback
 import typer
 
 from smartmem_mlir.bench.command import bench_models
-from smartmem_mlir.cli import compile_command, demo_command, doctor, inspect_command, run_command, verify_command
+from smartmem_mlir.cli import (
+    check_command,
+    compile_command,
+    demo_command,
+    doctor,
+    explain_command,
+    inspect_command,
+    run_command,
+    verify_command,
+)
 from smartmem_mlir.cli.termination import clean_termination
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.zoo.command import app as zoo_app
@@ -29,6 +38,8 @@ app.command("compile")(compile_command.compile_model)
 app.command("run")(run_command.run_model)
 app.command("verify")(verify_command.verify_model)
 app.command("inspect")(inspect_command.inspect_model)
+app.command("explain")(explain_command.explain_model)
+app.command("check")(check_command.check_model)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo_command.run_demo)
 app.command("bench")(bench_models)

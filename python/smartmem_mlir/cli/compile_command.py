@@ -74,6 +74,9 @@ def compile_model(
             "--repair/--no-repair", help="Take superfluous threads out of the Vulkan kernels that IREE makes."
         ),
     ] = True,
+    check: Annotated[
+        bool, typer.Option("--check", help="Prove every rewrite of the passes; exit 2 if a proof fails.")
+    ] = False,
     timeout: Annotated[
         float, typer.Option(min=1.0, help="Seconds after which a run of iree-compile is stopped.")
     ] = 1800.0,
@@ -98,6 +101,7 @@ def compile_model(
             pipeline=pipeline,
             opt_level=opt_level.value if opt_level else None,
             repair=repair,
+            check=check,
             timeout_s=timeout,
             trusted=trust_model,
             progress=progress,

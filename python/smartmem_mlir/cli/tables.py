@@ -10,6 +10,7 @@ from rich.table import Table
 from smartmem_mlir.api import CompiledModel, VerifyResult
 from smartmem_mlir.iree.assumptions import CpuAssumptions, VulkanAssumptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
+from smartmem_mlir.report.proofs import Proofs
 
 _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
@@ -40,6 +41,11 @@ def print_compiled(compiled: CompiledModel) -> None:
     if report.repairs:
         _out.print(f"{len(report.repairs)} Vulkan kernels had threads that all did the same: one is left", markup=False)
     _out.print(f"wrote {compiled.path}", markup=False, soft_wrap=True)
+
+
+def print_proofs(proofs: Proofs) -> None:
+    """What `check` proved."""
+    _out.print(f"proved: {proofs.rewrites} rewrites rest on {proofs.claims} claims, all of which hold", markup=False)
 
 
 def print_flow(compiled: CompiledModel) -> None:

@@ -76,7 +76,8 @@ def _finish(ir: Any, function: Any, parameters: Sequence[str]) -> str | Lowering
     module = ir.Module.create()
     copied = function.operation.clone(ip=ir.InsertionPoint(module.body))
     copied.attributes["sym_name"] = ir.StringAttr.get("main")
-    return pack_i1(str(module))
+    # Locations name the model's nodes; the passes carry them along.
+    return pack_i1(module.operation.get_asm(enable_debug_info=True))
 
 
 def _parameters_for_arguments(ir: Any, function: Any, parameters: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from smartmem_mlir import errors
 from smartmem_mlir.errors import CompilerError, SmartMemError
 from smartmem_mlir.iree.compiler import CompilerOptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
+from smartmem_mlir.iree.record import Record, read_record
 from smartmem_mlir.iree.reproducer import leave_reproducer
 from smartmem_mlir.targets import Pipeline, TargetDescription
 
@@ -40,10 +41,12 @@ class LoweredModule:
     Args:
         text: As iree-compile reads it, or as our passes left it.
         parameters: The key of each weight that it reads; with it, for a view of another weight, what it is a view of.
+        record: What the passes told of themselves.
     """
 
     text: str
     parameters: dict[str, DerivedParameter | None]
+    record: Record
 
 
 def lower_isolated(
@@ -75,7 +78,8 @@ def lower_isolated(
         }
         command = f"exec smartmem-opt --pass-pipeline={shlex.quote(pipeline.text())} input.mlir"
         read = _call("lower", arguments, source, command, f"pipeline '{pipeline.name}'", options)
-        return LoweredModule(output.read_text(), {key: of and DerivedParameter(**of) for key, of in read.items()})
+        parameters = {key: of and DerivedParameter(**of) for key, of in read.items()}
+        return LoweredModule(output.read_text(), parameters, read_record(Path(folder)))
 
 
 def count_isolated(flow: Path, options: CompilerOptions) -> FlowSummary:

@@ -18,7 +18,13 @@ from smartmem_mlir.errors import InvalidModelError, OptionError, SmartMemError
 from smartmem_mlir.report.schema import FORMAT, FORMAT_VERSION, FileInfo, Report, digest, dump
 from smartmem_mlir.targets.documents import describe_validation_error
 
-VMFB, PARAMETERS, MODULE, REPORT = "model.vmfb", "params.irpa", "model.mlir", "report.json"
+VMFB, PARAMETERS, MODULE, CERTIFICATES, REPORT = (
+    "model.vmfb",
+    "params.irpa",
+    "model.mlir",
+    "certificates.json",
+    "report.json",
+)
 MAX_REPORT_BYTES = 64 << 20
 _RECOMPILE = "compile the model again"
 
@@ -168,7 +174,7 @@ def _is_ours(folder: Path) -> bool:
         content = json.loads((folder / REPORT).read_bytes())
     except (OSError, ValueError):
         return False
-    known = {VMFB, PARAMETERS, MODULE, REPORT}
+    known = {VMFB, PARAMETERS, MODULE, CERTIFICATES, REPORT}
     return (
         isinstance(content, dict)
         and content.get("format") == FORMAT

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from smartmem_mlir.iree.assumptions import Assumptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.shaders.repair import Repair
+from smartmem_mlir.report.explanation import Movement
 from smartmem_mlir.signature import NUMPY_DTYPES, TensorSpec
 from smartmem_mlir.targets import TargetDescription
 
@@ -93,6 +94,7 @@ class Report(_Part):
         assumptions: What the module assumes of its device.
         flow: Kernels and bytes.
         repairs: Vulkan kernels whose superfluous threads were taken away; see `iree.shaders.repair`.
+        movements: What became of each data-movement operator of the model.
         files: The other files of the directory.
         seconds: Time of each stage.
     """
@@ -113,6 +115,7 @@ class Report(_Part):
     assumptions: Assumptions
     flow: FlowSummary
     repairs: tuple[Repair, ...]
+    movements: tuple[Movement, ...] = ()
     files: dict[str, FileInfo]
     seconds: dict[str, float] = Field(default_factory=dict)
 

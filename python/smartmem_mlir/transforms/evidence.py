@@ -6,6 +6,7 @@ IR.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,16 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from smartmem_mlir.index_maps.evidence import Rewrite
+
+_LABEL = re.compile(r"""[\w.]+ (?P<quote>['"])(?P<name>.*)(?P=quote)""")
+"""Of a node that the importer made for another: that one's operator and name."""
+
+
+def source_name(name: str) -> str:
+    """The source node's name in the name of a location."""
+    label = _LABEL.fullmatch(name)
+    return label["name"] if label else name
+
 
 How: TypeAlias = Literal["raised", "cancelled", "read", "written", "reordered", "in-place", "index", "copy"]
 """What became of a view: raised from its operation; nothing, it and what it was composed with move no element; read

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 from mlir import ir
 
+from smartmem_mlir.transforms.evidence import source_name
+
 
 def node_names(location: ir.Location) -> tuple[str, ...]:
     """The names in a location, each once, in order; positions in files and call sites have none."""
@@ -19,7 +21,7 @@ def node_names(location: ir.Location) -> tuple[str, ...]:
         at = pending.pop()
         if at.is_a_name():
             if at.name_str:
-                names.setdefault(at.name_str)
+                names.setdefault(source_name(at.name_str))
             pending.append(at.child_loc)
         elif at.is_a_fused():
             pending.extend(reversed(at.locations))

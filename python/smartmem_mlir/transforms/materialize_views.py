@@ -8,9 +8,9 @@ where the map has it, so that code generators still find contiguous vectors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from mlir import ir
 from mlir.dialects import linalg, tensor
@@ -20,11 +20,24 @@ from smartmem_mlir.index_maps.expr import dim, dims
 from smartmem_mlir.index_maps.refine import Digit, StridedAccess, factor, refine
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
+from smartmem_mlir.transforms.claims import tell
 from smartmem_mlir.transforms.ir_walk import block_operations, users
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import build_generic_with, read_structured, tensor_type
 from smartmem_mlir.transforms.view_code import element_indices, fill_constant, read_element
 from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of
+
+
+Form: TypeAlias = Literal["in-place", "permutation", "padding", "stack", "index"]
+"""What a view can become: expansion, slice and collapse; a permuted copy; `tensor.pad`; `tensor.concat`; index
+arithmetic."""
+
+_OPERATIONS: Final[Mapping[Form, str]] = {
+    "permutation": "linalg.generic",
+    "padding": "tensor.pad",
+    "stack": "tensor.concat",
+    "index": "linalg.generic",
+}
 
 
 def materialize_views(root: ir.Operation) -> int:
@@ -39,7 +52,9 @@ def materialize_views(root: ir.Operation) -> int:
             continue
         with ir.InsertionPoint(op), op.location:
             element_type = op.results[0].type.element_type
-            value = materialize(read_view(op), list(op.operands), element_type, _is_fused(op.results[0]))
+            view, fused = read_view(op), _is_fused(op.results[0])
+            form, value = materialize(view, list(op.operands), element_type, fused)
+        _tell_form(op, view, form, fused)
         op.results[0].replace_all_uses_with(value)
         op.erase()
         count += 1
@@ -52,7 +67,34 @@ def _is_fused(value: ir.Value) -> bool:
     return all(reader is not None and not reader.is_contraction for reader in readers)
 
 
-def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, fused: bool = False) -> ir.Value:
+def _tell_form(op: ir.Operation, view: View, form: Form, fused: bool) -> None:
+    """Records what a view became and, if that is a copy, why."""
+    readers = list(users(op.results[0]))
+    if form == "in-place":
+        tell(op, "in-place", readers)
+    elif fused and form in ("index", "permutation"):
+        tell(op, "index", readers)
+    else:
+        tell(op, "copy", readers, operation=_OPERATIONS[form], reason=_reason(view, form, readers))
+
+
+def _reason(view: View, form: Form, readers: Sequence[ir.Operation]) -> str:
+    """Why no neighbour reads or writes through the view."""
+    if form == "stack":
+        return f"joins {len(view.pieces)} parts that different operations compute"
+    if form == "padding":
+        return "its border is no element of what it pads, and its reader is not computed border by border"
+    if any(reader.name == "func.return" for reader in readers):
+        return "it is a result of the model, which has the caller's layout"
+    structured = [read_structured(reader) for reader in readers]
+    if any(reader is not None and reader.is_contraction for reader in structured):
+        return "a contraction reads it, whose iteration space cannot be split until the map has strides alone"
+    return "its readers are not structured operations that could compute the indices themselves"
+
+
+def materialize(
+    view: View, sources: Sequence[ir.Value], element_type: ir.Type, fused: bool = False
+) -> tuple[Form, ir.Value]:
     """Creates, at the insertion point, operations that compute the view of `sources`.
 
     Args:
@@ -61,21 +103,26 @@ def materialize(view: View, sources: Sequence[ir.Value], element_type: ir.Type, 
         element_type: Element type of the result.
         fused: Whether to compute indices where a permutation would do. A permutation spelled as such is moved about by
             the code generator's own rules and splits what would be one kernel with its users.
+
+    Returns:
+        What it became, and the value.
     """
     if not view.pieces:
-        return tensor.empty(list(view.shape), element_type)
+        return "in-place", tensor.empty(list(view.shape), element_type)
     if view.single_map is not None:
         plain = _in_memory_order(view, sources[0])
         if plain is not None:
-            return plain
+            return "in-place", plain
         permuted = None if fused and _has_plain_innermost(view) else _permuted(view, sources[0])
         if permuted is not None:
-            return permuted
+            return "permutation", permuted
     padded = _padded(view, sources)
     if padded is not None:
-        return padded
+        return "padding", padded
     stacked = _stacked(view, sources, element_type)
-    return _gathered(view, sources, element_type) if stacked is None else stacked
+    if stacked is not None:
+        return "stack", stacked
+    return "index", _gathered(view, sources, element_type)
 
 
 def _in_memory_order(view: View, source: ir.Value) -> ir.Value | None:

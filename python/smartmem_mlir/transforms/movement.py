@@ -199,6 +199,20 @@ def _inverse_of_projection(access: Access, extents: Sequence[int], shape: Sequen
     return known if len(known) == len(inverse) else None
 
 
+def why_not_view(op: ir.Operation) -> str:
+    """Why a data-movement operation is not a view; empty for operations that compute."""
+    if op.name not in _RAISERS:
+        return ""
+    if op.name == "linalg.generic":
+        yielded = list(op.regions[0].blocks[0].operations)[-1].operands
+        inner = [defining_op(value) for value in yielded]
+        gathers = all(each is not None and each.name == "tensor.extract" for each in inner)
+        return "it reads at positions that are known only at run time" if gathers else ""
+    if any(static_shape(value.type) is None for value in (*op.operands, *op.results)):
+        return "a shape is known only at run time"
+    return "as a view it would have more pieces or larger expressions than a copy is worth"
+
+
 def definition(op: ir.Operation) -> dict[str, Any]:
     """What defines an operation that `as_view` understands, beside its shapes, as `MovementClaim` wants it."""
     if op.name == "linalg.generic":

@@ -9,7 +9,7 @@ from mlir import ir
 
 from smartmem_mlir.transforms.claims import claim_movement, is_recorded, tell
 from smartmem_mlir.transforms.ir_walk import block_operations
-from smartmem_mlir.transforms.movement import as_view, definition
+from smartmem_mlir.transforms.movement import as_view, definition, why_not_view
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.view_ops import write_view
 
@@ -24,6 +24,9 @@ def raise_views(root: ir.Operation) -> int:
     for op in block_operations(root):
         found = as_view(op)
         if found is None:
+            reason = why_not_view(op)
+            if reason:
+                tell(op, "copy", operation=op.name, reason=reason)
             continue
         view, sources = found
         with ir.InsertionPoint(op), op.location:

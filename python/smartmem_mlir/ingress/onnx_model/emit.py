@@ -6,6 +6,7 @@ import onnx
 
 from smartmem_mlir.ingress.onnx_model.reader import is_weight
 from smartmem_mlir.ingress.onnx_model.specialize import StaticGraph
+from smartmem_mlir.ingress.onnx_model.structure import node_label
 from smartmem_mlir.ingress.onnx_model.tensors import LazyTensor
 
 
@@ -34,6 +35,9 @@ def emit_model(graph: StaticGraph, parameters: dict[str, LazyTensor]) -> onnx.Mo
     ]
     produced = [name for node in graph.nodes for name in node.output if name]
     outputs = set(graph.outputs)
+    for node in graph.nodes:
+        # torch-mlir makes a location of the name.
+        node.name = node.name or node_label(node)
     proto = onnx.helper.make_graph(
         graph.nodes,
         "main",
