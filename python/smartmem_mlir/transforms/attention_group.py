@@ -32,7 +32,7 @@ from smartmem_mlir.transforms.contraction_group import (
     placement,
     read_behind_views,
 )
-from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured
+from smartmem_mlir.transforms.structured import StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, splat_constant
 
 MAXIMUM = -2
@@ -160,12 +160,12 @@ class AttentionReader:
         shared = _dims(key.access) | _dims(self.value.access)
         rows = [d for d, reduced in enumerate(self.root.reductions) if not reduced and d not in self.keys]
         return AttentionGroup(
-            extents=self.tail.space.shape,
+            extents=self.tail.space.extents,
             outer=tuple(d for d in rows if d in shared),
             queries=tuple(d for d in rows if d not in shared),
             keys=tuple(sorted(self.keys)),
             depth=tuple(d for d, reduced in enumerate(self.root.reductions) if reduced),
-            values=tuple(range(scores_rank, len(self.tail.space.shape))),
+            values=tuple(range(scores_rank, len(self.tail.space.extents))),
             query=query,
             key=key,
             value=self.value,

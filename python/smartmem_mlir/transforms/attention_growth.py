@@ -1,0 +1,50 @@
+"""Finding the attention that starts with a contraction."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+
+from mlir import ir
+
+from smartmem_mlir.transforms.attention_group import AttentionGroup, AttentionReader
+from smartmem_mlir.transforms.ir_walk import users
+
+
+def grow_attention(contraction: ir.Operation, position: Mapping[ir.Operation, int]) -> AttentionGroup | None:
+    """The largest attention that starts with a contraction and of which one value is used outside.
+
+    Args:
+        contraction: Its first operation.
+        position: Where each operation of the block stands.
+    """
+    reader = AttentionReader.start(contraction)
+    if reader is None:
+        return None
+    best: AttentionGroup | None = None
+    operations = {position[contraction]: contraction}
+    pending: list[int] = []
+
+    def add_users(op: ir.Operation) -> None:
+        for result in op.results:
+            for user in users(result):
+                at = position.get(user)
+                if at is not None and at not in operations:
+                    operations[at] = user
+                    heapq.heappush(pending, at)
+
+    add_users(contraction)
+    while pending:
+        op = operations[heapq.heappop(pending)]
+        if not reader.add(op):
+            continue
+        add_users(op)
+        group = reader.group()
+        if group is not None and _escaping(group.members) == [group.output.value]:
+            best = group
+    return best
+
+
+def _escaping(members: Sequence[ir.Operation]) -> list[ir.Value]:
+    inside = set(members)
+    return [result for op in members for result in op.results if any(user not in inside for user in users(result))]
