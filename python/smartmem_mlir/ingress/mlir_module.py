@@ -1,12 +1,17 @@
-"""MLIR files: any module of one public function on static tensors, its large constants moved out of the IR."""
+"""MLIR files: any module of one public function on static tensors, its large constants moved out of the IR.
+
+The values of `smartmem.parameter` operations that a file already has come from an archive of its name beside it:
+`net.npz` for `net.mlir`, as the pass `smartmem-externalize-constants` writes it.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,7 @@ import numpy as np
 from smartmem_mlir.errors import InvalidModelError, OptionError, UnsupportedModelError
 from smartmem_mlir.i1_text import pack_i1
 from smartmem_mlir.ingress.child_process import child_environment
+from smartmem_mlir.ingress.mlir_parameters import given_parameters, operations
 from smartmem_mlir.ingress.model import ImportedModel, ImportOptions
 from smartmem_mlir.ingress.onnx_model.reader import is_weight
 from smartmem_mlir.ingress.onnx_model.tensors import Array, type_of
@@ -60,7 +66,8 @@ def import_mlir(path: Path, options: ImportOptions, progress: Callable[[str], No
         entry = _entry(module, path)
         entry.attributes["sym_name"] = ir.StringAttr.get(ENTRY)
         function_type = entry.attributes["function_type"].value
-        parameters = _externalize(ir, module, _resources(data), path)
+        parameters = given_parameters(module, path)
+        parameters |= _externalize(ir, module, _resources(data), parameters, path)
         return ImportedModel(
             name=path.stem,
             source=path,
@@ -152,10 +159,13 @@ def _spec(name: str, type_: Any, path: Path) -> TensorSpec:
     return TensorSpec(name, tuple(type_.shape), element)
 
 
-def _externalize(ir: Any, module: Any, resources: dict[str, str], path: Path) -> dict[str, Parameter]:
-    """Replace each large constant by a parameter; returns the parameters by key."""
+def _externalize(
+    ir: Any, module: Any, resources: dict[str, str], taken: Mapping[str, Parameter], path: Path
+) -> dict[str, Parameter]:
+    """Replace each large constant by a parameter; returns the new parameters by key."""
     parameters: dict[str, Parameter] = {}
-    for constant in list(_constants(module.operation, path)):
+    free = (key for key in (f"constant_{number}" for number in count()) if key not in taken)
+    for constant in list(operations(module.operation, "arith.constant")):
         value = constant.attributes["value"]
         loaded = _values(value, resources)
         if loaded is None:
@@ -165,7 +175,7 @@ def _externalize(ir: Any, module: Any, resources: dict[str, str], path: Path) ->
                 # iree-compile aborts when it folds a boolean resource: its elements cannot be iterated over.
                 constant.attributes["value"] = _literal(ir, value.type, loaded)
             continue
-        key = f"constant_{len(parameters)}"
+        key = next(free)
         spec = _spec(key, value.type, path)
         with ir.InsertionPoint(constant):
             parameter = ir.Operation.create(
@@ -184,20 +194,6 @@ def _literal(ir: Any, type_: Any, values: Array) -> Any:
 
 def _identity(values: Array) -> Array:
     return values
-
-
-def _constants(operation: Any, path: Path) -> Iterator[Any]:
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                if inner.operation.name == "smartmem.parameter":
-                    raise UnsupportedModelError(
-                        "it has parameters whose values are not in the file", file=path, node=str(inner)
-                    )
-                if inner.operation.name == "arith.constant":
-                    yield inner.operation
-                else:
-                    yield from _constants(inner.operation, path)
 
 
 def _values(value: Any, resources: dict[str, str]) -> Array | None:

@@ -67,7 +67,7 @@ TWO = "func.func @a(%x: tensor<2xf32>) { return } func.func @b(%x: tensor<2xf32>
             'func.func @f() -> tensor<2xf32> { %w = smartmem.parameter @"w" : tensor<2xf32> '
             "return %w : tensor<2xf32> }",
             UnsupportedModelError,
-            "values are not in the file",
+            "values are not in the file, and there is no net.npz beside it",
         ),
     ],
 )
