@@ -10,6 +10,7 @@ from mlir.dialects import arith, memref, scf, vector
 
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, SplitAddress, split_address
+from smartmem_mlir.kernels.cpu.functions import FUNCTIONS
 from smartmem_mlir.kernels.cpu.plan import KernelPlan
 from smartmem_mlir.transforms.contraction_group import Read, Step
 from smartmem_mlir.transforms.structured import element_type
@@ -203,6 +204,9 @@ class ContractionEmitter:
                 return operands[0]
             if op.operation.name == "arith.constant":
                 mapping[op.operation.results[0]] = self._splat(op.operation.results[0])
+                continue
+            if op.operation.name in FUNCTIONS:
+                mapping[op.operation.results[0]] = FUNCTIONS[op.operation.name](operands[0])
                 continue
             attributes = {name: op.operation.attributes[name] for name in op.operation.attributes}
             types = [ir.VectorType.get([self._plan.lanes], result.type) for result in op.operation.results]

@@ -6,6 +6,8 @@ result, in units of the last place of the f32 next to it, measured over the rang
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from mlir import ir
 from mlir.dialects import arith, vector
 
@@ -27,6 +29,43 @@ _ROUND_TO_INTEGER = 1.5 * 2.0**23
 """Added to a small number, leaves no bits for a fraction: the sum's last bits are the rounded number."""
 _LEAST_EXPONENT = -87.33654
 """exp of anything less is below the least normal number."""
+
+_ERF_LIMIT = 3.925
+"""erf of anything greater is 1 in f32."""
+_ERF_NUMERATOR = (
+    2.0464040062506683e-06,
+    0.00028481215122155845,
+    0.0037708680611103773,
+    0.05276406928896904,
+    0.19055360555648804,
+    1.1283791065216064,
+)
+_ERF_DENOMINATOR = (
+    3.805007872870192e-05,
+    0.0011634635739028454,
+    0.014979802072048187,
+    0.11416620016098022,
+    0.5022064447402954,
+    1.0,
+)
+"""erf(x) = x * p(x^2) / q(x^2) for |x| <= 3.925, highest powers first, relative error 2e-8."""
+_TANH_LIMIT = 8.6
+"""tanh of anything greater is within half a unit of the last place of 1."""
+_TANH_NUMERATOR = (
+    1.4085056676549357e-08,
+    2.1124360500834882e-05,
+    0.003526526503264904,
+    0.13406981527805328,
+    1.0,
+)
+_TANH_DENOMINATOR = (
+    8.071729666880856e-07,
+    0.00033364712726324797,
+    0.025994379073381424,
+    0.46740302443504333,
+    1.0,
+)
+"""tanh(x) = x * p(x^2) / q(x^2) for |x| <= 8.6, highest powers first, relative error 1.4e-8."""
 
 
 def exp(x: ir.Value) -> ir.Value:
@@ -57,14 +96,47 @@ def exp_of_nonpositive(x: ir.Value) -> ir.Value:
     return _select_less(x, _splat(x, _LEAST_EXPONENT), _splat(x, 0.0), result)
 
 
+def erf(x: ir.Value) -> ir.Value:
+    """erf(x) to 6 units of the last place; nan stays nan."""
+    return _odd_rational(x, _ERF_LIMIT, _ERF_NUMERATOR, _ERF_DENOMINATOR)
+
+
+def tanh(x: ir.Value) -> ir.Value:
+    """tanh(x) to 6 units of the last place; nan stays nan."""
+    return _odd_rational(x, _TANH_LIMIT, _TANH_NUMERATOR, _TANH_DENOMINATOR)
+
+
+FUNCTIONS: dict[str, Callable[[ir.Value], ir.Value]] = {"math.erf": erf, "math.exp": exp, "math.tanh": tanh}
+"""By the operation that each computes."""
+
+
+def _odd_rational(x: ir.Value, limit: float, numerator: Sequence[float], denominator: Sequence[float]) -> ir.Value:
+    """x * p(x^2) / q(x^2), within [-1, 1], of x cut off at the limit."""
+    x = _cut_off(x, limit)
+    square = arith.mulf(x, x)
+    quotient = arith.divf(arith.mulf(x, _polynomial(square, numerator)), _polynomial(square, denominator))
+    return _cut_off(quotient, 1.0)
+
+
+def _cut_off(x: ir.Value, limit: float) -> ir.Value:
+    high, low = _splat(x, limit), _splat(x, -limit)
+    x = _select_less(high, x, high, x)
+    return _select_less(x, low, low, x)
+
+
+def _polynomial(x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
+    """Coefficients with the highest power first."""
+    result = _splat(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = vector.fma(result, x, _splat(x, coefficient))
+    return result
+
+
 def _exp_of_rest(x: ir.Value, exponent: ir.Value) -> ir.Value:
     """exp(x - exponent * ln 2)."""
     rest = vector.fma(exponent, _splat(x, -_LN2_HIGH), x)
     rest = vector.fma(exponent, _splat(x, -_LN2_LOW), rest)
-    result = _splat(x, _EXP_QUOTIENT[0])
-    for coefficient in _EXP_QUOTIENT[1:]:
-        result = vector.fma(result, rest, _splat(x, coefficient))
-    return result
+    return _polynomial(rest, _EXP_QUOTIENT)
 
 
 def _select_less(a: ir.Value, b: ir.Value, then: ir.Value, otherwise: ir.Value) -> ir.Value:
