@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from mlir import ir
 
 from smartmem_mlir.transforms.attention_group import AttentionGroup, AttentionReader
-from smartmem_mlir.transforms.ir_walk import users
+from smartmem_mlir.transforms.ir_walk import Positions, users
 
 
-def grow_attention(contraction: ir.Operation, position: Mapping[ir.Operation, int]) -> AttentionGroup | None:
+def grow_attention(contraction: ir.Operation, position: Positions) -> AttentionGroup | None:
     """The largest attention that starts with a contraction and of which one value is used outside.
 
     Args:
@@ -22,14 +22,14 @@ def grow_attention(contraction: ir.Operation, position: Mapping[ir.Operation, in
     if reader is None:
         return None
     best: AttentionGroup | None = None
-    operations = {position[contraction]: contraction}
+    operations = {position.of(contraction): contraction}
     pending: list[int] = []
 
     def add_users(op: ir.Operation) -> None:
         for result in op.results:
             for user in users(result):
-                at = position.get(user)
-                if at is not None and at not in operations:
+                at = position.of(user)
+                if at >= 0 and at not in operations:
                     operations[at] = user
                     heapq.heappush(pending, at)
 

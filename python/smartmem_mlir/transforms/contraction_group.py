@@ -96,6 +96,17 @@ class Growth:
     steps: list[Step] = field(default_factory=list)
 
 
+def start_growth(op: ir.Operation) -> Growth | None:
+    """A group of one contraction; None for other operations and for contractions that kernels do not take."""
+    root = read_structured(op)
+    if root is None or contraction_factors(root) is None or reads_index(root) or initial_value(root) is None:
+        return None
+    growth = Growth(Box.of(root.extents))
+    growth.placed[op.results[0]] = simplify_exprs(root.output_accesses[0], growth.space)
+    growth.number[op.results[0]] = 0
+    return growth
+
+
 def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup | None:
     """Reads operations as one kernel.
 
@@ -106,16 +117,12 @@ def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup 
     Returns:
         None when the first is no contraction, or a later one does not compute one element from each of the sums.
     """
+    growth = start_growth(members[0])
     root = read_structured(members[0])
     factors = None if root is None else contraction_factors(root)
-    if root is None or factors is None or reads_index(root):
+    initial = None if root is None else initial_value(root)
+    if growth is None or root is None or factors is None or initial is None:
         return None
-    initial = initial_value(root)
-    if initial is None:
-        return None
-    growth = Growth(Box.of(root.extents))
-    growth.placed[root.op.results[0]] = simplify_exprs(root.output_accesses[0], growth.space)
-    growth.number[root.op.results[0]] = 0
     last = root.op.results[0]
     for op in members[1:]:
         if is_view(op):

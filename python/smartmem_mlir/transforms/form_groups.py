@@ -15,23 +15,31 @@ from typing import ClassVar
 from mlir import ir
 
 from smartmem_mlir.dialects import smartmem
-from smartmem_mlir.transforms.contraction_group import ContractionGroup, contraction_factors, read_contraction_group
-from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, is_unused, users
+from smartmem_mlir.transforms.attention_group import AttentionGroup
+from smartmem_mlir.transforms.attention_growth import grow_attention
+from smartmem_mlir.transforms.contraction_group import ContractionGroup
+from smartmem_mlir.transforms.contraction_growth import grow_contraction, is_contraction
+from smartmem_mlir.transforms.ir_walk import Positions, block_operations, erase_dead, is_unused
 from smartmem_mlir.transforms.pass_base import Pass
-from smartmem_mlir.transforms.structured import read_structured
-from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, splat_constant
 
 
 def form_groups(root: ir.Operation) -> int:
-    """Puts each contraction with what follows it into a `smartmem.group`.
+    """Puts each attention, and each other contraction with what follows it, into a `smartmem.group`.
 
     Returns:
         How many groups were made.
     """
+    return form_attention_groups(root) + form_contraction_groups(root)
+
+
+def form_attention_groups(root: ir.Operation) -> int:
+    """Puts each attention into a `smartmem.group`; returns how many there are."""
+    operations = block_operations(root)
+    order = Positions(operations)
     formed = 0
-    # Only elementwise operations join a group, so that no contraction of this list is gone when its turn comes.
-    for op in [op for op in block_operations(root) if _is_contraction(op)]:
-        group = _grow(op)
+    for op in [op for op in operations if is_contraction(op)]:
+        group = grow_attention(op, order)
         if group is not None:
             _outline(group)
             formed += 1
@@ -39,69 +47,23 @@ def form_groups(root: ir.Operation) -> int:
     return formed
 
 
-def _is_contraction(op: ir.Operation) -> bool:
-    structured = read_structured(op)
-    return structured is not None and contraction_factors(structured) is not None
+def form_contraction_groups(root: ir.Operation) -> int:
+    """Puts each contraction that no group has, with what follows it, into one; returns how many there are."""
+    operations = block_operations(root)
+    order = Positions(operations)
+    formed = 0
+    # Only elementwise operations join a group, so that no contraction of this list is gone when its turn comes.
+    for op in [op for op in operations if is_contraction(op)]:
+        group = grow_contraction(op, order)
+        if group is not None:
+            order.add(_outline(group), order.of(group.members[-1]))
+            _erase_unused(group)
+            formed += 1
+    erase_dead(root)
+    return formed
 
 
-def _grow(contraction: ir.Operation) -> ContractionGroup | None:
-    """The largest group around a contraction of which one value is used outside."""
-    best = read_contraction_group([contraction])
-    if best is None:
-        return None
-    members = [contraction]
-    inside: set[ir.Value] = set(contraction.results)
-    tainted: set[ir.Value] = set()
-    for op in _following(contraction):
-        if not any(operand in inside or operand in tainted for operand in op.operands):
-            continue
-        grown = None
-        if not any(operand in tainted for operand in op.operands) and _may_join(op):
-            grown = read_contraction_group([*members, op])
-        if grown is None:
-            tainted.update(op.results)
-            continue
-        members.append(op)
-        inside.update(op.results)
-        if len(_escaping(members)) == 1 and not is_view(op):
-            best = grown
-    return best
-
-
-def _following(op: ir.Operation) -> list[ir.Operation]:
-    """The operations after `op` that depend on it, in order, as far as elementwise operations and views lead."""
-    seen: set[ir.Operation] = set()
-    pending = [op]
-    while pending:
-        for user in users_of(pending.pop()):
-            if user not in seen:
-                seen.add(user)
-                if _may_join(user):
-                    pending.append(user)
-    block = op.block
-    return [other.operation for other in block.operations if other.operation in seen]
-
-
-def users_of(op: ir.Operation) -> list[ir.Operation]:
-    """Operations that use a result."""
-    return [user for result in op.results for user in users(result)]
-
-
-def _may_join(op: ir.Operation) -> bool:
-    if is_view(op):
-        return read_view(op).single_map is not None
-    structured = read_structured(op)
-    return structured is not None and structured.is_elementwise and len(structured.outputs) == 1
-
-
-def _escaping(members: Sequence[ir.Operation]) -> list[ir.Value]:
-    inside = set(members)
-    return [
-        result for op in members for result in op.results if any(user not in inside for user in users(result))
-    ]
-
-
-def _outline(group: ContractionGroup) -> None:
+def _outline(group: ContractionGroup | AttentionGroup) -> ir.Operation:
     """Replaces the group's members by a `smartmem.group` at the place of the last."""
     members = _with_operand_views(group)
     inside = {result for op in members for result in op.results}
@@ -123,8 +85,12 @@ def _outline(group: ContractionGroup) -> None:
     for use in list(result.uses):
         if use.owner.operation not in members:
             use.owner.operation.operands[use.operand_number] = made.results[0]
-    # At once: a later group must not take what this one has computed.
-    for op in reversed(members):
+    return made.operation
+
+
+def _erase_unused(group: ContractionGroup) -> None:
+    """At once: a later group must not take what this one has computed."""
+    for op in reversed(group.members):
         if is_unused(op):
             op.erase()
 
@@ -163,11 +129,11 @@ def _all_operands(op: ir.Operation) -> list[ir.Value]:
 
 
 def _is_constant(value: ir.Value) -> bool:
-    op = defining_op(value)
-    return op is not None and op.name == "arith.constant" and not isinstance(value.type, ir.RankedTensorType)
+    """Whether this is one number: a group keeps those inside."""
+    return splat_constant(value) is not None
 
 
-def _with_operand_views(group: ContractionGroup) -> list[ir.Operation]:
+def _with_operand_views(group: ContractionGroup | AttentionGroup) -> list[ir.Operation]:
     """The members and, before them, the views and initial values that they read."""
     found: list[ir.Operation] = []
     seen = set(group.members)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlir import ir
 
@@ -22,6 +22,29 @@ def block_operations(root: ir.Operation) -> list[ir.Operation]:
             for op in block.operations:
                 found.extend(block_operations(op.operation))
     return found
+
+
+class Positions:
+    """Positions of operations in a block.
+
+    They are looked up by their results: an operation's own hash changes with its operands.
+
+    Args:
+        operations: In program order.
+    """
+
+    def __init__(self, operations: Sequence[ir.Operation]) -> None:
+        self._positions: dict[ir.Value, int] = {}
+        for position, op in enumerate(operations):
+            self.add(op, position)
+
+    def add(self, op: ir.Operation, position: int) -> None:
+        """Notes an operation, a new one for instance, at a position."""
+        self._positions.update((result, position) for result in op.results)
+
+    def of(self, op: ir.Operation) -> int:
+        """The position of an operation; -1 for operations without results and for those of other blocks."""
+        return self._positions.get(op.results[0], -1) if len(op.results) else -1
 
 
 def users(value: ir.Value) -> Iterator[ir.Operation]:
