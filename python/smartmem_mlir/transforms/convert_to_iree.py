@@ -11,17 +11,19 @@ import mlir.ir as ir
 from smartmem_mlir.transforms.pass_base import Pass, PassError, option
 
 PARAMETER_OP = "smartmem.parameter"
+GROUP_OP = "smartmem.group"
 
 
 @dataclass(frozen=True)
 class ConvertToIree(Pass):
-    """Turn each `smartmem.parameter` into a global of IREE.
+    """Turn each `smartmem.parameter` into a global of IREE and each `smartmem.group` into a dispatch region.
 
     One `util.global` for each key, with `#flow.parameter.named<"scope"::"key">` as its value: IREE's runtime maps it
-    from the parameter archive, so weights never are text. Each `smartmem.parameter` becomes a `util.global.load`. MLIR
-    does not have IREE's dialects: the operations are built unregistered (`--allow-unregistered-dialect`), print in
-    generic form, and are checked by iree-compile when it parses them. The last pass before iree-compile; nothing after
-    it knows the smartmem dialect.
+    from the parameter archive, so weights never are text. Each `smartmem.parameter` becomes a `util.global.load`. What
+    is in a `flow.dispatch.region` becomes one kernel; of the rest IREE forms kernels itself. MLIR does not have IREE's
+    dialects: the operations are built unregistered (`--allow-unregistered-dialect`), print in generic form, and are
+    checked by iree-compile when it parses them. The last pass before iree-compile; nothing after it knows the smartmem
+    dialect.
     """
 
     argument: ClassVar[str] = "smartmem-convert-to-iree"
@@ -36,7 +38,7 @@ class ConvertToIree(Pass):
         body = op.regions[0].blocks[0]
         taken = _symbols(body)
         symbols: dict[str, tuple[str, ir.Type]] = {}
-        for parameter in _parameters(op):
+        for parameter in _find(op, PARAMETER_OP):
             key = ir.StringAttr(parameter.attributes["key"]).value
             tensor = parameter.results[0].type
             with parameter.location:
@@ -54,6 +56,8 @@ class ConvertToIree(Pass):
                 )
             parameter.results[0].replace_all_uses_with(load.results[0])
             parameter.erase()
+        for group in _find(op, GROUP_OP):
+            _create_dispatch_region(group)
 
     def _create_global(self, body: ir.Block, symbol: str, key: str, tensor: ir.Type) -> None:
         value = ir.Attribute.parse(f"#flow.parameter.named<{quote(self.scope)}::{quote(key)}> : {tensor}")
@@ -77,11 +81,38 @@ def quote(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _parameters(op: ir.Operation) -> list[ir.Operation]:
+def _create_dispatch_region(group: ir.Operation) -> None:
+    """Puts a `flow.dispatch.region` with the group's body, which reads what the group was given, in its place."""
+    results = [result.type for result in group.results]
+    with group.location:
+        region = ir.Operation.create(
+            "flow.dispatch.region",
+            results=results,
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+            regions=2,  # the second one, for an explicit number of workgroups, is empty
+            ip=ir.InsertionPoint(group),
+        )
+    body = group.regions[0].blocks[0]
+    for argument, operand in zip(list(body.arguments), list(group.operands), strict=True):
+        argument.replace_all_uses_with(operand)
+    block = ir.Block.create_at_start(region.regions[0], [])
+    for inner in list(body.operations):
+        if inner.operation.name == "smartmem.yield":
+            with group.location, ir.InsertionPoint(block):
+                ir.Operation.create("flow.return", operands=list(inner.operation.operands))
+            inner.operation.erase()
+        else:
+            block.append(inner.operation)
+    for old, new in zip(group.results, region.results, strict=True):
+        old.replace_all_uses_with(new)
+    group.erase()
+
+
+def _find(op: ir.Operation, name: str) -> list[ir.Operation]:
     found: list[ir.Operation] = []
 
     def visit(nested: ir.Operation) -> ir.WalkResult:
-        if nested.name == PARAMETER_OP:
+        if nested.name == name:
             found.append(nested)
         return ir.WalkResult.ADVANCE
 

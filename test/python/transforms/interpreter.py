@@ -72,7 +72,7 @@ def _run_block(block: ir.Block, values: Values) -> list[Array]:
     for each in block.operations:
         op = each.operation
         operands = [values[operand] for operand in op.operands]
-        if op.name in ("func.return", "linalg.yield", "tensor.yield"):
+        if op.name in ("func.return", "linalg.yield", "tensor.yield", "smartmem.yield"):
             return operands
         results = _run(op, operands, values)
         for result, array in zip(op.results, results, strict=True):
@@ -89,6 +89,10 @@ def _run(op: ir.Operation, operands: list[Array], values: Values) -> list[Array]
         return [_TENSOR[op.name](op, operands, values)]
     if "indexing_maps" in op.attributes:
         return _run_structured(op, operands, values)
+    if op.name == "smartmem.group":
+        # Nothing but the arguments: a group may not see the values around it.
+        body = op.regions[0].blocks[0]
+        return _run_block(body, dict(zip(body.arguments, operands, strict=True)))
     raise InterpreterError(f"no rule for {op.name}")
 
 

@@ -1,0 +1,207 @@
+"""pin-epilogues: what several operations read is computed where it is made, in its contraction's kernel.
+
+A residual sum is read twice by the layer norm after it and once more by the next addition. IREE puts it into the first
+of these readers, whose kernel then has to keep a tile of whole rows until the mean is known: 192 KiB for 768 channels,
+where a portable device has 16. As the epilogue of the projection in front of it, it costs no memory and no kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlir import ir
+
+from smartmem_mlir.dialects import smartmem
+from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use, users
+from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.structured import read_structured
+from smartmem_mlir.transforms.view_ops import defining_op
+
+_RESHAPES = frozenset({"tensor.expand_shape", "tensor.collapse_shape"})
+_COPIED = frozenset({"tensor.empty", "linalg.fill", "arith.constant"})
+"""Operations that are repeated inside a group rather than read by it."""
+MAX_LOOKBACK = 8
+"""Operations between a reduction and what is computed from it, at most; a normalisation has three."""
+
+
+def pin_epilogues(root: ir.Operation) -> int:
+    """Groups elementwise results that a reduction and others read with the chain of operations that leads to them.
+
+    Returns:
+        How many groups were made.
+    """
+    pinned = 0
+    for op in block_operations(root):
+        if not (_is_elementwise(op) or _is_contraction(op)) or len(op.results) != 1:
+            continue
+        if not _is_shared(op.results[0]) or not _feeds_reduction(op.results[0]):
+            continue
+        members = _chain(op)
+        if any(map(_is_contraction, members)) or (_has_rows(op) and not _follows_reduction(op, MAX_LOOKBACK)):
+            _outline(members)
+            pinned += 1
+    erase_dead(root)
+    return pinned
+
+
+def _is_elementwise(op: ir.Operation) -> bool:
+    structured = read_structured(op)
+    return structured is not None and structured.is_elementwise and len(structured.outputs) == 1
+
+
+def _is_contraction(op: ir.Operation) -> bool:
+    """Whether the operation sums products; convolutions keep their names until code is generated."""
+    structured = read_structured(op)
+    return "conv_" in op.name or (structured is not None and structured.is_contraction)
+
+
+def _is_shared(value: ir.Value) -> bool:
+    """Whether several operations read the value, in whatever shape."""
+    readers = list(dict.fromkeys(users(value)))
+    return len(readers) > 1 or (
+        len(readers) == 1 and readers[0].name in _RESHAPES and _is_shared(readers[0].results[0])
+    )
+
+
+def _is_reduction(op: ir.Operation) -> bool:
+    structured = read_structured(op)
+    return structured is not None and not structured.is_elementwise and not structured.is_contraction
+
+
+def _feeds_reduction(value: ir.Value) -> bool:
+    """Whether a sum or maximum is taken of the value's elements."""
+    return any(
+        _feeds_reduction(user.results[0]) if user.name in _RESHAPES else _is_reduction(user) for user in users(value)
+    )
+
+
+def _has_rows(op: ir.Operation) -> bool:
+    """Whether the result is more than one row: a row alone is reduced by itself."""
+    return len(op.results[0].type.shape) > 1
+
+
+def _follows_reduction(op: ir.Operation, patience: int) -> bool:
+    """Whether the operation is part of a normalisation: elementwise, after a sum or maximum."""
+    for value in _read(op):
+        made = defining_op(value)
+        if made is None:
+            continue
+        if _is_reduction(made):
+            return True
+        passes = patience > 0 and _may_lead(made) and not _is_contraction(made)
+        if passes and _follows_reduction(made, patience - 1):
+            return True
+    return False
+
+
+def _chain(op: ir.Operation) -> list[ir.Operation]:
+    """The operations that lead to `op`, each read by the next alone, in order; as far as a contraction."""
+    chain = [op]
+    while not _is_contraction(chain[0]):
+        made = [defining_op(value) for value in _read(chain[0]) if has_one_use(value)]
+        usable = [each for each in made if each is not None and each.block == op.block and _may_lead(each)]
+        # A contraction before anything else: its epilogue is what this is for.
+        found = next((each for each in usable if _leads_to_contraction(each)), None)
+        if found is None:
+            break
+        chain.insert(0, found)
+    # A bias that the sums start from is broadcast inside the kernel.
+    start = defining_op(list(chain[0].operands)[-1]) if _is_contraction(chain[0]) else None
+    if start is not None and _is_elementwise(start) and has_one_use(start.results[0]) and start.block == op.block:
+        chain.insert(0, start)
+    return chain
+
+
+def _read(op: ir.Operation) -> Sequence[ir.Value]:
+    structured = read_structured(op)
+    return list(op.operands)[:1] if structured is None else structured.inputs
+
+
+def _may_lead(op: ir.Operation) -> bool:
+    return op.name in _RESHAPES or _is_elementwise(op) or _is_contraction(op)
+
+
+def _leads_to_contraction(op: ir.Operation) -> bool:
+    """Whether a contraction is behind elementwise operations and reshapes with one reader each."""
+    if _is_contraction(op):
+        return True
+    made = (defining_op(value) for value in _read(op) if has_one_use(value))
+    return any(each is not None and _may_lead(each) and _leads_to_contraction(each) for each in made)
+
+
+def _outline(members: Sequence[ir.Operation]) -> None:
+    """Puts the operations, of which the last has the result, into a group in its place."""
+    last = members[-1]
+    inside = {result for op in members for result in op.results}
+    captured = dict.fromkeys(value for op in members for value in _captured(op) if value not in inside)
+    operands = [value for value in captured if not _is_copied(value)]
+    with ir.InsertionPoint(last), last.location:
+        group = smartmem.GroupOp([last.results[0].type], operands)
+    block = group.body.blocks.append(*[operand.type for operand in operands])
+    mapping: dict[ir.Value, ir.Value] = dict(zip(operands, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        for op in members:
+            _copy(op, mapping)
+        smartmem.YieldOp([mapping[last.results[0]]])
+    last.results[0].replace_all_uses_with(group.results[0])
+    for op in reversed(members):
+        op.erase()
+
+
+def _is_copied(value: ir.Value) -> bool:
+    """Whether the value is uninitialised or the same everywhere: nothing to read."""
+    op = defining_op(value)
+    if op is None or op.name not in _COPIED:
+        return False
+    return not isinstance(value.type, ir.RankedTensorType) or all(_is_copied(operand) for operand in op.operands)
+
+
+def _captured(op: ir.Operation) -> list[ir.Value]:
+    """What the operation reads, in its regions too, that is not made inside it."""
+    found = list(op.operands)
+    for region in op.regions:
+        for block in region.blocks:
+            made = {*block.arguments, *(result for inner in block.operations for result in inner.operation.results)}
+            found += [v for inner in block.operations for v in _captured(inner.operation) if v not in made]
+    return found
+
+
+def _copy(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
+    """Copies an operation to the insertion point, and before it the start values and constants that it uses."""
+    for value in _captured(op):
+        if value not in mapping:
+            inner = defining_op(value)
+            assert inner is not None, "block arguments are operands of the group"
+            _copy(inner, mapping)
+    copy = op.clone()
+    _replace_operands(copy, mapping)
+    mapping.update(zip(op.results, copy.results, strict=True))
+
+
+def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
+    for number, operand in enumerate(op.operands):
+        if operand in mapping:
+            op.operands[number] = mapping[operand]
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                _replace_operands(inner.operation, mapping)
+
+
+@dataclass(frozen=True)
+class PinEpilogues(Pass):
+    """Compute what several operations read in the kernel of the contraction before it.
+
+    A group holds the contraction and the elementwise operations up to the shared result; without a contraction, where a
+    sum is taken of the result, the elementwise operation alone. A group is one kernel.
+    """
+
+    argument: ClassVar[str] = "smartmem-pin-epilogues"
+    example: ClassVar[str] = "residual_sum.mlir"
+    dependent_dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "smartmem", "tensor")
+
+    def run(self, op: ir.Operation) -> None:
+        """Transforms every function of the module."""
+        pin_epilogues(op)
