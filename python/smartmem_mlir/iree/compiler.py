@@ -20,7 +20,11 @@ from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, iree_compile, package
 
 DEFAULT_TIMEOUT_S = 1800.0
 _MAX_MESSAGE = 300
-_ERROR_LINE = re.compile(r"(?:^|\s)(?:fatal )?error:?\s|LLVM ERROR|Assertion .* failed|PLEASE submit a bug report")
+_ERROR_LINE = re.compile(
+    r"(?:^|\s)(?:fatal )?error:?\s|LLVM ERROR|Assertion .* failed|PLEASE submit a bug report"
+    # What it says about flags, which come from a target's description.
+    r"|^iree-compile: (?:for the -|Unknown command line argument)"
+)
 
 
 @dataclass(frozen=True)

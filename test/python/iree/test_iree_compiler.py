@@ -58,6 +58,20 @@ def test_a_failure_leaves_a_reproducer_that_fails_the_same_way(folder: Path) -> 
     assert "type of return operand 0" in again.stderr
 
 
+@pytest.mark.parametrize(
+    ("flag", "why"),
+    [
+        ("--iree-opt-level=O9", "for the --iree-opt-level option: 'O9' value not a valid"),
+        ("--no-such-flag", "Unknown command line argument '--no-such-flag'"),
+    ],
+)
+def test_a_wrong_flag_is_named(folder: Path, flag: str, why: str) -> None:
+    options = CompilerOptions(reproducer=folder / "reproducer")
+    with pytest.raises(CompilerError) as caught:
+        run_iree_compile(folder / "good.mlir", folder / "out.vmfb", [*FLAGS, flag], options)
+    assert f"iree-compile failed: iree-compile: {why}" in str(caught.value)
+
+
 def test_a_time_out_stops_the_compiler(folder: Path) -> None:
     options = CompilerOptions(timeout_s=0.001, reproducer=folder / "reproducer")
     with pytest.raises(CompilerError, match=r"took longer than 0\.001 s and was stopped; reproduce it with"):
