@@ -11,11 +11,13 @@ from mlir import ir
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.kernels.cpu.attention_plan import plan_attention
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
+from smartmem_mlir.kernels.cpu.lower_attention import attention_stem, lower_attention, read_attention
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, plan_contraction, reads_after_sum
 from smartmem_mlir.kernels.executable import add_executable, dispatch
-from smartmem_mlir.transforms.contraction_group import Read, read_contraction_group
-from smartmem_mlir.transforms.form_groups import clone_into
+from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
+from smartmem_mlir.transforms.form_groups import clone_into, form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import is_structured
@@ -35,7 +37,7 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
     module = root.regions[0].blocks[0]
     names: dict[str, str] = {}
     taken = _symbols(module)
-    lowered = 0
+    lowered = _lower_attention_groups(root, cpu, module, names, taken)
     for op in block_operations(root):
         if op.name != GROUP:
             continue
@@ -48,10 +50,36 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
     return lowered
 
 
+def _lower_attention_groups(
+    root: ir.Operation, cpu: CpuVectors, module: ir.Block, names: dict[str, str], taken: set[str]
+) -> int:
+    """Lowers attention; the contractions of groups that the generator does not take get groups of their own."""
+    lowered = dissolved = 0
+    for op in [op for op in block_operations(root) if op.name == GROUP]:
+        group = read_attention(op)
+        if group is None:
+            continue
+        is_f32 = all(_is_f32(value.type) for value in (*op.operands, *op.results))
+        plan = plan_attention(group, cpu) if is_f32 else None
+        if plan is None:
+            _dissolve(op)
+            dissolved += 1
+            continue
+        key = _without_operands(op)
+        is_new = key not in names
+        if is_new:
+            names[key] = _unique(attention_stem(plan), taken)
+        lower_attention(op, plan, module, names[key], is_new)
+        lowered += 1
+    if dissolved:
+        form_contraction_groups(root)
+    return lowered
+
+
 def _plan(op: ir.Operation, cpu: CpuVectors) -> KernelPlan | None:
     members = [inner.operation for inner in op.regions[0].blocks[0].operations]
-    structured = [inner for inner in members if is_structured(inner)]
-    group = read_contraction_group(structured) if structured else None
+    kept = [inner for inner in members if is_structured(inner) or is_bordered(inner)]
+    group = read_contraction_group(kept) if kept else None
     if group is None or not all(_is_f32(value.type) for value in (*op.operands, *op.results)):
         return None
     return plan_contraction(group, cpu, constant_rhs=_parameter(op, group.rhs) is not None)
@@ -125,14 +153,23 @@ def _pack(plan: KernelPlan, weight: ir.Value) -> ir.Value:
 
 def _key(op: ir.Operation, plan: KernelPlan) -> str:
     """What the kernel computes, without the values it is given."""
+    return f"{plan.packed} {_without_operands(op)}"
+
+
+def _without_operands(op: ir.Operation) -> str:
+    """A group's text without the names of what it is applied to."""
     text = str(op)
-    return f"{plan.packed} {text[: text.index('(')]} {text[text.index(') : (') :]}"
+    return f"{text[: text.index('(')]} {text[text.index(') : (') :]}"
 
 
 def _symbol(plan: KernelPlan, taken: set[str]) -> str:
     tiling = plan.tiling
     reduction = "x".join(map(str, tiling.reduction_extents))
     stem = f"contraction_{tiling.num_rows}x{tiling.num_panels * tiling.panel_width}x{reduction}"
+    return _unique(stem, taken)
+
+
+def _unique(stem: str, taken: set[str]) -> str:
     symbol, suffix = stem, 0
     while symbol in taken:
         suffix += 1
@@ -173,7 +210,9 @@ class LowerGroupsToCpu(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-lower-groups-to-cpu"
-    dependent_dialects: ClassVar[tuple[str, ...]] = ("smartmem", "affine", "arith", "func", "math", "memref", "scf", "vector")
+    dependent_dialects: ClassVar[tuple[str, ...]] = (
+        *("smartmem", "affine", "arith", "func", "math", "memref", "scf", "vector"),
+    )
     example: ClassVar[str] = "transforms/lower-groups-to-cpu/matmul.mlir"
 
     lanes: int | None = option(None, "f32 elements of a vector register; by default what the module says, or 8")
