@@ -18,7 +18,7 @@ from smartmem_mlir.index_maps.errors import NotInvertibleError
 from smartmem_mlir.index_maps.expr import Dim, Expr, linearize
 from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.simplify import simplify_exprs
-from smartmem_mlir.index_maps.view import View
+from smartmem_mlir.index_maps.view import Fill, View
 from smartmem_mlir.transforms.access_folding import reads_index, through_views
 from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of
@@ -67,6 +67,7 @@ class ContractionGroup:
         initial: What the sum starts from: a number, or a tensor to read.
         steps: What is computed from the sum, in order; the last step's result is written.
         output: The value that the kernel computes and where each element of it is written.
+        border: Parts of that value around what is computed, each with the number that fills it.
         members: The operations that the kernel replaces, in program order.
     """
 
@@ -76,6 +77,7 @@ class ContractionGroup:
     initial: float | Read
     steps: tuple[Step, ...]
     output: Read
+    border: tuple[tuple[Box, float], ...]
     members: tuple[ir.Operation, ...]
 
 
@@ -124,16 +126,45 @@ def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup 
     if growth is None or root is None or factors is None or initial is None:
         return None
     last = root.op.results[0]
+    border: tuple[tuple[Box, float], ...] = ()
     for op in members[1:]:
         if is_view(op):
+            found = _bordered(growth, op) if op.operands[0] == last else None
+            if found is not None:
+                growth.placed[op.results[0]], border = found
+                last = op.results[0]
             continue
         step = read_structured(op)
-        if step is None or not add_step(growth, step):
+        if border or step is None or not add_step(growth, step):
             return None
         last = op.results[0]
     lhs, rhs = (read_behind_views(growth.space, root.inputs[i], root.input_accesses[i]) for i in factors)
     output = Read(last, growth.placed[last])
-    return ContractionGroup(root, lhs, rhs, initial, tuple(growth.steps), output, tuple(members))
+    return ContractionGroup(root, lhs, rhs, initial, tuple(growth.steps), output, border, tuple(members))
+
+
+def is_bordered(op: ir.Operation) -> bool:
+    """Whether the operation is a view that puts constants around all of one tensor, as padding does."""
+    if not is_view(op) or len(op.operands) != 1:
+        return False
+    view = read_view(op)
+    reads = [piece for piece in view.pieces if isinstance(piece.source, int)]
+    return len(reads) == 1 < len(view.pieces) and reads[0].box.volume == prod(view.operands[0])
+
+
+def _bordered(growth: Growth, op: ir.Operation) -> tuple[Access, tuple[tuple[Box, float], ...]] | None:
+    """Where the elements of a view's source stand in it, and the boxes of constants around them."""
+    if not is_bordered(op):
+        return None
+    view = read_view(op)
+    (piece,) = (piece for piece in view.pieces if isinstance(piece.source, int))
+    try:
+        backward = inverse(piece.map, Box.of(view.operands[0]))
+    except NotInvertibleError:
+        return None
+    placed = [expr.substitute(growth.placed[op.operands[0]]) for expr in backward.exprs]
+    border = [(piece.box, float(piece.source.value)) for piece in view.pieces if isinstance(piece.source, Fill)]
+    return simplify_exprs(placed, growth.space), tuple(border)
 
 
 def contraction_factors(op: StructuredOp) -> tuple[int, int] | None:

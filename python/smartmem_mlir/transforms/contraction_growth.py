@@ -11,6 +11,7 @@ from smartmem_mlir.transforms.contraction_group import (
     Growth,
     add_step,
     contraction_factors,
+    is_bordered,
     read_contraction_group,
     start_growth,
 )
@@ -43,7 +44,14 @@ def grow_contraction(contraction: ir.Operation, order: Positions) -> Contraction
         pending = sorted({*pending, *outside.users(op)}, key=order.of)
         if len(_escaping(members)) == 1 and not is_view(op):
             best = members
-    return read_contraction_group(best)
+    return read_contraction_group([*best, *_border_of(best)])
+
+
+def _border_of(members: Sequence[ir.Operation]) -> list[ir.Operation]:
+    """The padding of what a group computes, when nothing else reads that: the kernel then writes the padded tensor."""
+    (result,) = _escaping(members)
+    readers = list(users(result))
+    return readers if len(readers) == 1 and is_bordered(readers[0]) else []
 
 
 def _joins(growth: Growth, op: ir.Operation) -> bool:

@@ -88,7 +88,7 @@ class DimensionOrders:
         view = read_view(op)
         rank = len(view.shape)
         reads = [piece for piece in view.pieces if isinstance(piece.source, int)]
-        if not reads or len(view.operands) != 1 or not self.is_permuted(op.operands[0]):
+        if not reads or len(view.operands) != 1:
             return identity_order(rank)
         largest = max(reads, key=lambda piece: piece.box.volume)
         placed: list[int] = []

@@ -71,6 +71,29 @@ def body_kind(body: ir.Operation) -> Literal["compute", "movement", "fill"]:
     return "movement" if any(_is_load(value) for value in sources) else "fill"
 
 
+def computes_on_vectors(body: ir.Operation) -> bool:
+    """Whether a kernel written as loops over memory does arithmetic on floating-point values.
+
+    Args:
+        body: A function whose only integers are addresses.
+    """
+    return any(
+        op.name.startswith(("arith.", "math.", "vector."))
+        and op.name not in _MEMORY
+        and any(map(_is_float, op.results))
+        for op in _walk(body)
+    )
+
+
+_MEMORY = frozenset({"arith.constant", "vector.broadcast", "vector.load", "vector.maskedload", "vector.transpose"})
+
+
+def _is_float(value: ir.Value) -> bool:
+    type_ = value.type
+    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    return isinstance(element, ir.FloatType)
+
+
 def _data_sources(values: Iterable[ir.Value]) -> list[ir.Value] | None:
     """Where the elements of `values` come from, unchanged; None if any of them is computed."""
     pending, seen, sources = list(values), set[ir.Value](), []

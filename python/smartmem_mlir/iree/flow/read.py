@@ -16,14 +16,17 @@ from mlir import ir
 
 from smartmem_mlir.errors import CompilerError
 from smartmem_mlir.i1_text import pack_i1
-from smartmem_mlir.iree.flow.movement import body_kind
-from smartmem_mlir.iree.flow.summary import Copy, FlowSummary, Kernel
+from smartmem_mlir.iree.flow.movement import body_kind, computes_on_vectors
+from smartmem_mlir.iree.flow.summary import Copy, FlowSummary, Kernel, KernelKind
 from smartmem_mlir.iree.flow.traffic import body_traffic, tensor_bytes
 
 _SYMBOL = r'@("(?:[^"\\]|\\.)*"|[\w$.-]+)'
 _ENTRY_POINT = re.compile(rf"entry_points = \[{_SYMBOL}::{_SYMBOL}")
 _SYM_NAME = re.compile(r'\bsym_name = ("(?:[^"\\]|\\.)*")')
 _FUNCTION_REF = re.compile(rf"\bfunction_ref = {_SYMBOL}")
+
+GENERATED = "stream.executable"
+"""What holds a kernel that this project generates: its body is loops over memory, not operations on tensors."""
 
 # Operations on whole tensors outside kernels: operand or result whose size is moved, and how often (read + write).
 _COPIES = {
@@ -42,6 +45,7 @@ class _Calls:
     kernels: Counter[tuple[str, str]] = field(default_factory=Counter)
     copies: Counter[str] = field(default_factory=Counter)
     copied_bytes: Counter[str] = field(default_factory=Counter)
+    traffic: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     largest_binding_bytes: int = 0
 
 
@@ -67,16 +71,24 @@ def read_flow(path: Path) -> FlowSummary:
 def summarize(module: ir.Module) -> FlowSummary:
     """As :func:`read_flow`, on a module in memory."""
     bodies: dict[tuple[str, str], ir.Operation | None] = {}
+    generated: dict[tuple[str, str], ir.Operation | None] = {}
     inference, loading = _Calls(), _Calls()
     for op in module.body.operations:
         name = op.operation.name
         if name in ("flow.executable", "hal.executable", "hal.executable.source"):
             bodies |= _executable_bodies(op.operation)
+        elif name == GENERATED:
+            generated |= _executable_bodies(op.operation)
         elif name == "util.initializer":
             _collect_calls(op.operation, loading)
         else:
             _collect_calls(op.operation, inference)
-    kernels = {entry: _describe(entry, bodies.get(entry)) for entry in inference.kernels | loading.kernels}
+    kernels = {
+        entry: _describe_generated(entry, generated[entry], inference.traffic | loading.traffic)
+        if entry in generated
+        else _describe(entry, bodies.get(entry))
+        for entry in inference.kernels | loading.kernels
+    }
     return FlowSummary(
         entries=_called(kernels, inference),
         copies=_copies(inference),
@@ -111,7 +123,9 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
             match = _ENTRY_POINT.search(_head(op))
             if match is None:
                 raise CompilerError(f"a dispatch without an entry point in IREE's flow IR: {_head(op)[:200]}")
-            calls.kernels[_unquote(match[1]), _unquote(match[2])] += 1
+            entry = _unquote(match[1]), _unquote(match[2])
+            calls.kernels[entry] += 1
+            calls.traffic[entry] = sum(map(_bytes, op.operands)), sum(map(_bytes, op.results))
             calls.largest_binding_bytes = max(calls.largest_binding_bytes, *map(_bytes, [*op.operands, *op.results]))
         elif op.name in _COPIES:
             calls.copies[op.name] += 1
@@ -140,6 +154,15 @@ def _describe(entry: tuple[str, str], body: ir.Operation | None) -> Kernel:
         return Kernel(name=entry[1], kind="extern", calls=0, read_bytes=None, written_bytes=None)
     read, written = body_traffic(body)
     return Kernel(name=entry[1], kind=body_kind(body), calls=0, read_bytes=read, written_bytes=written)
+
+
+def _describe_generated(
+    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], tuple[int, int]]
+) -> Kernel:
+    """A kernel of ours: it reads its operands and writes its results, each once."""
+    read, written = traffic[entry]
+    kind: KernelKind = "compute" if body is not None and computes_on_vectors(body) else "movement"
+    return Kernel(name=entry[1], kind=kind, calls=0, read_bytes=read, written_bytes=written)
 
 
 def _called(kernels: dict[tuple[str, str], Kernel], calls: _Calls) -> tuple[Kernel, ...]:

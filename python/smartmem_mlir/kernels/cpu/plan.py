@@ -127,7 +127,7 @@ def _panels(extent: int, vector_times_vector: bool, cpu: CpuVectors) -> list[tup
     widest = min(4, needed)
     preferred = [2, 3, 4, 1] if not vector_times_vector else [1, 2]
     fitting = [v for v in preferred if v <= widest]
-    fitting.sort(key=lambda v: (needed % v != 0))
+    fitting.sort(key=lambda v: needed % v != 0)
     return list(product(fitting, [lanes]))
 
 
