@@ -111,12 +111,21 @@ def _claim_read(reader: StructuredOp, number: int, view: View, element: ir.Value
     computed: list[Expr | None] = [None]
     if extract is not None and extract.name == "tensor.extract":
         evaluate = IndexEvaluator(reader.extents, {})
-        computed = [evaluate(index) for index in list(extract.operands)[1:]]
+        computed = [evaluate(_unclamped(index)) for index in list(extract.operands)[1:]]
     indices = [index for index in computed if index is not None]
     if len(view.operands) == 1 and len(indices) == len(computed):
         claim(reader.op, [entered, view], access_view(reader.extents, view.operands[0], indices))
     else:
         claim(reader.op, [entered, view], compose(entered, view))
+
+
+def _unclamped(index: ir.Value) -> ir.Value:
+    """The index before `read_element` keeps it inside the source, which changes no index of a correct view."""
+    op = defining_op(index)
+    while op is not None and op.name in ("arith.minsi", "arith.maxsi"):
+        index = op.operands[0]
+        op = defining_op(index)
+    return index
 
 
 def _bounds_operand(reader: StructuredOp, accesses: Sequence[Access]) -> tuple[ir.Value, Access] | None:

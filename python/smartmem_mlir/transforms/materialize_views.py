@@ -27,7 +27,6 @@ from smartmem_mlir.transforms.structured import build_generic_with, read_structu
 from smartmem_mlir.transforms.view_code import element_indices, fill_constant, read_element
 from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of
 
-
 Form: TypeAlias = Literal["in-place", "permutation", "padding", "stack", "index"]
 """What a view can become: expansion, slice and collapse; a permuted copy; `tensor.pad`; `tensor.concat`; index
 arithmetic."""
