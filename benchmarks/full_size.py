@@ -15,6 +15,7 @@ largest process (the importer, iree-compile or the reference among them), and on
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from smartmem_mlir import api
+from smartmem_mlir.cli.termination import clean_termination
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, package_version
 from smartmem_mlir.zoo.cards import CARDS
@@ -36,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "test" / "cases" / "zoo"
 OUTPUT = Path(__file__).resolve().parent / "results" / "baseline_full.json"
 LEVELS = ("O3", "O2", "O1", "O0")
+GRACE_S = 10.0
 WHAT = (
     "One inference at batch 1 in f32 on random inputs, compared with ONNX Runtime: kernels, data-movement kernels and "
     "their bytes (reads plus writes) on IREE's flow IR, largest relative L2 distance of an output, seconds and peak "
@@ -116,9 +119,9 @@ def _run_step(step: str, request: dict[str, Any], time_limit: float) -> dict[str
     try:
         printed, said = process.communicate(timeout=time_limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
         return {"error": f"{step}: took more than {time_limit:g} s"}
+    finally:
+        _end(process)
     if process.returncode == -signal.SIGKILL:
         return {"error": f"{step}: killed, most likely for lack of memory"}
     if process.returncode != 0:
@@ -126,6 +129,15 @@ def _run_step(step: str, request: dict[str, Any], time_limit: float) -> dict[str
         return {"error": f"{step}: exit code {process.returncode}: {lines[-1] if lines else ''}"}
     found: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return found
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a step that still runs: by a signal that lets it end iree-compile and remove its files, then by force."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=GRACE_S)
 
 
 def _measured(step: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -184,4 +196,5 @@ def _record(output: Path, row: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with clean_termination():
+        sys.exit(main())
