@@ -37,6 +37,8 @@ def _cpu_flags(cpu: CpuTarget) -> list[str]:
         "--iree-hal-target-device=local",
         "--iree-hal-local-target-device-backends=llvm-cpu",
         f"--iree-llvmcpu-target-cpu={cpu.cpu}",
+        # By default IREE computes f64 models in f32 and changes the types of their inputs and outputs.
+        "--iree-input-demote-f64-to-f32=false",
     ]
     if cpu.triple != "host":
         flags.append(f"--iree-llvmcpu-target-triple={cpu.triple}")
