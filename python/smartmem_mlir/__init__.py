@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smartmem_mlir.api import CompiledModel, CompileOptions, VerifyResult, compile, emit, load, run
+    from smartmem_mlir.api import CompiledModel, CompileOptions, VerifyResult, check, compile, emit, load, run
 
-__all__ = ["CompileOptions", "CompiledModel", "VerifyResult", "compile", "emit", "load", "run"]
+__all__ = ["CompileOptions", "CompiledModel", "VerifyResult", "check", "compile", "emit", "load", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -110,7 +110,8 @@ def explain_import(imported: ImportedModel, fates: Iterable[Fate], baseline: boo
 def without_locations(module: str) -> str:
     """A module's text without locations, as people want to read it."""
     lines = (line for line in module.splitlines(keepends=True) if not line.startswith("#loc"))
-    return re.sub(r" ?loc\((?:#loc\d*|unknown)\)", "", "".join(lines))
+    # MLIR escapes quotes inside strings, so that no string holds what the pattern matches.
+    return re.sub(r' loc\((?:#loc\d*|unknown|"[^"\n]*"(?:\(#loc\d*\))?)\)', "", "".join(lines))
 
 
 _LOCATION = re.compile(r'loc\("((?:[^"\\]|\\.)*)"')

@@ -30,7 +30,7 @@ def test_help_is_fast() -> None:
         assert command in done.stdout
 
 
-def test_compile_writes_the_four_files_and_says_so(smartmem: Smartmem, model: Path, tmp_path: Path) -> None:
+def test_compile_writes_the_files_and_says_so(smartmem: Smartmem, model: Path, tmp_path: Path) -> None:
     done = smartmem("compile", model, "-o", tmp_path / "out", "-v", "--verify")
     assert done.code == 0
     assert {entry.name for entry in (tmp_path / "out").iterdir()} == {
@@ -38,6 +38,7 @@ def test_compile_writes_the_four_files_and_says_so(smartmem: Smartmem, model: Pa
         "params.irpa",
         "report.json",
         "model.mlir",
+        "certificates.json",
     }
     assert f"wrote {tmp_path / 'out'}" in done.out
     assert re.search(r"\d+ kernels, \d+ of them data movement", done.out)
