@@ -25,6 +25,7 @@ from smartmem_mlir.transforms.pass_base import (
 
 PASSES: tuple[str, ...] = (
     "absorb_views.AbsorbViews",
+    "classify.Classify",
     "compose_views.ComposeViews",
     "convert_to_iree.ConvertToIree",
     "drop_unit_dims.DropUnitDims",
