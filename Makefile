@@ -7,8 +7,9 @@ SOURCES := CMakeLists.txt pyproject.toml $(shell find dialect runtime -name '*.t
 CXX_FILES = $(shell git ls-files '*.cpp' '*.h')
 # Tests compile real models: one worker a core, and no more threads inside each.
 JOBS ?= $(shell nproc)
+FUZZ_EXAMPLES ?= 10000
 
-.PHONY: help setup system-packages demo test test-lit test-python bench-check lint format docs wheel clean
+.PHONY: help setup system-packages demo test test-lit test-python fuzz bench-check lint format docs wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -40,6 +41,9 @@ test-lit: setup
 
 test-python: setup
 	$(BIN)/python -m pytest -q -n $(JOBS)
+
+fuzz: setup ## Run FUZZ_EXAMPLES (10,000) random programs through the passes, against NumPy
+	SMARTMEM_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -q test/python/transforms/test_differential.py
 
 bench-check: setup ## Compare kernels and bytes of the small models with the committed counts
 	$(BIN)/python benchmarks/check.py

@@ -27,6 +27,8 @@ expressions are strength-reduced by proved rules; passes then decide where the v
 | `cost` | instructions to evaluate a map or view |
 | `text` | MLIR affine syntax for maps, a readable syntax for views, parsers for both |
 | `certificates` | `Certificate`, `CertificateLog`: evidence for each rewrite, re-checked by ISL |
+| `movement_claims` | `MovementClaim`: an operation is a view, checked by executing it |
+| `evidence` | `certificates.json`: write, read, prove |
 | `isl` | `prove_equal`, `prove_views_equal`, `is_injective`, `exact_bounds`; the only user of islpy |
 
 Everything is static: extents are numbers. Functions raise :class:`IndexMapError` and its subclasses;
