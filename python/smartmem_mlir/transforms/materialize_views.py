@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from mlir import ir
@@ -219,16 +220,45 @@ def _padded(view: View, sources: Sequence[ir.Value]) -> ir.Value | None:
     if len(reads) != 1 or len(fills) != 1:
         return None
     (piece,) = reads
+    (fill,) = fills
+    assert isinstance(fill, Fill)
     source = _plain_source(piece, sources)
     if source is None:
         return None
     low = list(piece.box.lo)
     high = [extent - hi for extent, hi in zip(view.shape, piece.box.hi, strict=True)]
-    element = source.type.element_type
-    (fill,) = fills
-    assert isinstance(fill, Fill)
-    value = fill_constant(fill, element)
-    pad = tensor.PadOp(tensor_type(view.shape, source.type), source, [], [], low, high)
+    original = sources[piece.source] if isinstance(piece.source, int) else source
+    unreshaped = _border_of_reshaped(shape_of(original), piece.box.extents, low, high)
+    if unreshaped is None:
+        return _pad(source, low, high, fill)
+    return _reshaped(_pad(original, *unreshaped, fill), view.shape)
+
+
+def _border_of_reshaped(
+    old: Sequence[int], new: Sequence[int], low: Sequence[int], high: Sequence[int]
+) -> tuple[list[int], list[int]] | None:
+    """The border of a tensor, before a reshape, that is the given one after it; None where no axis has it.
+
+    An expansion between a tensor and its border would keep the border out of the kernel that computes the tensor.
+    """
+    if prod(old) != prod(new):
+        return None
+    before: tuple[list[int], list[int]] = ([0] * len(old), [0] * len(old))
+    for old_axes, new_axes in movement.reshape_groups(old, new):
+        bordered = [axis for axis in new_axes if low[axis] or high[axis]]
+        if not bordered:
+            continue
+        same = [axis for axis in old_axes if old[axis] == new[bordered[0]]]
+        if len(bordered) > 1 or not same or old[same[0]] != prod(old[axis] for axis in old_axes):
+            return None
+        before[0][same[0]], before[1][same[0]] = low[bordered[0]], high[bordered[0]]
+    return before
+
+
+def _pad(source: ir.Value, low: Sequence[int], high: Sequence[int], fill: Fill) -> ir.Value:
+    shape = [lo + extent + hi for lo, extent, hi in zip(low, shape_of(source), high, strict=True)]
+    value = fill_constant(fill, source.type.element_type)
+    pad = tensor.PadOp(tensor_type(shape, source.type), source, [], [], list(low), list(high))
     index = ir.IndexType.get()
     block = ir.Block.create_at_start(pad.regions[0], [index] * len(low), [pad.location] * len(low))
     with ir.InsertionPoint(block):
