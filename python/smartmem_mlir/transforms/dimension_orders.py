@@ -66,9 +66,13 @@ class DimensionOrders:
         """Each dimension of the operation with its position in memory, outermost first."""
         ranked = self._dims_of_largest_input(op)
         lane = contiguous_dim(op)
-        if lane is not None:
+        if lane is not None and not (self._shares(op, lane) and ranked[-1] != lane):
             ranked = [d for d in ranked if d != lane] + [lane]
         return {d: position for position, d in enumerate(ranked)}
+
+    def _shares(self, op: StructuredOp, lane: int) -> bool:
+        """Whether the first factor has the dimension too, so that a kernel wants it contiguous there as well."""
+        return any(lane in expr.dims for expr in op.input_accesses[0])
 
     def _dims_of_largest_input(self, op: StructuredOp) -> list[int]:
         """The dimensions as the largest input orders them; those that it does not have come first, as written."""

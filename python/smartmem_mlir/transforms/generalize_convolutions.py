@@ -10,20 +10,20 @@ from mlir.dialects import linalg
 
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass
-from smartmem_mlir.transforms.structured import build_generic, read_map
+from smartmem_mlir.transforms.structured import build_generic, element_type, read_map
 
 PREFIXES = ("linalg.conv_", "linalg.depthwise_conv_", "linalg.pooling_")
 
 
 def generalize_convolutions(root: ir.Operation) -> int:
-    """Rewrites every named convolution.
+    """Rewrites every named convolution and pooling of f32 values.
 
     Returns:
         How many there were.
     """
     count = 0
     for op in block_operations(root):
-        if not op.name.startswith(PREFIXES):
+        if not op.name.startswith(PREFIXES) or not isinstance(element_type(op.results[0].type), ir.F32Type):
             continue
         num_inputs, _ = op.attributes["operandSegmentSizes"]
         operands = list(op.operands)
@@ -51,7 +51,7 @@ class GeneralizeConvolutions(Pass):
 
     A named convolution fixes the order of its operands' dimensions. As a generic operation it is a contraction like any
     other: layouts are free, and its taps are index maps. For targets whose kernels take contractions in that form; code
-    generators that look for convolutions by name want them left alone.
+    generators that look for convolutions by name want them left alone, which is why other element types are.
     """
 
     argument: ClassVar[str] = "smartmem-generalize-convolutions"

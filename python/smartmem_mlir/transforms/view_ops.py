@@ -21,8 +21,10 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
 
 
 def splat_constant(value: ir.Value) -> float | None:
-    """The number that a constant, or every element of a constant tensor, is; None for other values."""
+    """The number that a constant, or every element of a constant or filled tensor, is; None for other values."""
     op = defining_op(value)
+    if op is not None and op.name == "linalg.fill":
+        op = defining_op(op.operands[0])
     if op is None or op.name != "arith.constant":
         return None
     attribute = op.attributes["value"]

@@ -24,6 +24,8 @@ from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import shape_of, write_view
 
 GROUP = "smartmem.group"
+CONSTANTS = ("smartmem.parameter", "arith.constant")
+"""What computes a value that is known at compile time."""
 ATTRIBUTE = "smartmem.cpu_vectors"
 """Module attribute, [f32 lanes of a vector register, number of registers]: what the target's CPU has."""
 
@@ -95,7 +97,7 @@ def _parameter(op: ir.Operation, read: Read) -> ir.Value | None:
         return None
     operand = op.operands[ir.BlockArgument(read.value).arg_number]
     owner = operand.owner
-    return operand if not isinstance(owner, ir.Block) and owner.operation.name == "smartmem.parameter" else None
+    return operand if not isinstance(owner, ir.Block) and owner.operation.name in CONSTANTS else None
 
 
 def _lower(op: ir.Operation, plan: KernelPlan, module: ir.Block, names: dict[str, str], taken: set[str]) -> None:

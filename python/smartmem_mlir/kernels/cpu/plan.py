@@ -8,13 +8,14 @@ the taps of a convolution cost address arithmetic, not copies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, SplitAddress, Tiling, split_address
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read
+from smartmem_mlir.transforms.view_ops import splat_constant
 
 MAX_PANEL_BYTES = 768 * 1024
 """A panel of the right-hand side is read once per tile of rows and should stay in the second-level cache."""
@@ -72,7 +73,7 @@ class KernelPlan:
 
 
 def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:
-    """Chooses lanes and tiles.
+    """Chooses lanes and tiles, for the factors in either role.
 
     Args:
         group: What to compute.
@@ -82,6 +83,14 @@ def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: boo
     Returns:
         None when no dimension has adjacent lanes in every operand that needs them.
     """
+    plan = _plan_factors(group, cpu, constant_rhs)
+    if plan is None:
+        # A convolution of channels-first images: weights are the elements that multiply vectors of the image.
+        plan = _plan_factors(replace(group, lhs=group.rhs, rhs=group.lhs), cpu, constant_rhs=False)
+    return plan
+
+
+def _plan_factors(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:
     root = group.root
     parallel = [d for d, reduced in enumerate(root.reductions) if not reduced]
     in_lhs, in_rhs = (frozenset().union(*(e.dims for e in read.access), ()) for read in (group.lhs, group.rhs))
@@ -159,9 +168,11 @@ def packed_address(tiling: Tiling) -> SplitAddress:
 
 
 def reads_after_sum(group: ContractionGroup) -> list[Read]:
-    """What is read once for each element of the result."""
+    """What is read from memory once for each element of the result."""
     reads = [argument for step in group.steps for argument in step.arguments if isinstance(argument, Read)]
-    return reads if isinstance(group.initial, float) else [group.initial, *reads]
+    if isinstance(group.initial, Read):
+        reads = [group.initial, *reads]
+    return [read for read in reads if splat_constant(read.value) is None]
 
 
 def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:

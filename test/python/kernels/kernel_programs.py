@@ -1,0 +1,209 @@
+"""Programs around one contraction, for kernels: each with its result by NumPy in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import arithmetic as math_
+import numpy as np
+from case_programs import partition, reverse
+from program import Array, Program, Tensor, tensor_type
+
+
+def weight(p: Program, shape: Sequence[int]) -> Tensor:
+    """A constant that the compiler may store in any order, as a weight is."""
+    seed = sum((i + 1) * extent for i, extent in enumerate(shape)) + len(p.lines)
+    array = np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+    text = np.array2string(array, separator=", ", threshold=1 << 30, floatmode="unique", max_line_width=1 << 30)
+    return p.append(f"arith.constant dense<{text}> : {tensor_type(shape)}", array.astype(np.float64))
+
+
+def matmul(m: int, k: int, n: int) -> Callable[[Program], Tensor]:
+    return lambda p: math_.matmul(p, p.argument([m, k]), weight(p, [k, n]))
+
+
+def transposed_weight(m: int, k: int, n: int) -> Callable[[Program], Tensor]:
+    return lambda p: math_.matmul(p, p.argument([m, k]), p.transpose(weight(p, [n, k]), [1, 0]))
+
+
+def einsum(equation: str, lhs: Sequence[int], rhs: Sequence[int], constant: bool) -> Callable[[Program], Tensor]:
+    def build(p: Program) -> Tensor:
+        x = p.argument(lhs)
+        return math_.contract(p, x, weight(p, rhs) if constant else p.argument(rhs), equation)
+
+    return build
+
+
+def bias_and_tanh(p: Program) -> Tensor:
+    product = math_.matmul(p, p.argument([13, 20]), weight(p, [20, 37]))
+    return math_.unary(p, math_.binary(p, product, weight(p, [37]), "addf", [1]), "math.tanh")
+
+
+def gelu(p: Program) -> Tensor:
+    """x * (1 + erf(x)), so that a value is used twice."""
+    from math import erf
+
+    product = math_.matmul(p, p.argument([9, 16]), weight(p, [16, 24]))
+    order = [0, 1]
+    body = (
+        "%e = math.erf %x0 : f32\n    %one = arith.constant 1.0 : f32\n    %s = arith.addf %e, %one : f32\n"
+        "    %y = arith.mulf %s, %x0 : f32\n    linalg.yield %y : f32"
+    )
+    array = product.array * (1 + np.vectorize(erf)(product.array))
+    return p.generic([(product, order)], order, "pp", body, array)
+
+
+def two_products(p: Program) -> Tensor:
+    """A sum of two products: one of the kernels reads what the other wrote."""
+    x = p.argument([10, 12])
+    return math_.binary(p, math_.matmul(p, x, weight(p, [12, 7])), math_.matmul(p, x, weight(p, [12, 7])))
+
+
+def shared_sum(p: Program) -> Tensor:
+    """The product is read by an operation that joins and by one that cannot: a mean of its rows."""
+    product = math_.matmul(p, p.argument([6, 8]), weight(p, [8, 10]))
+    mean = math_.scale(p, math_.reduce(p, product, [1]), 0.125)
+    return math_.binary(p, product, mean, "subf", [0])
+
+
+def windows(p: Program) -> Tensor:
+    """Rows gathered from windows, and written back to where they came from plus a residual."""
+    x = p.argument([14, 7, 10])
+    rows = p.collapse(partition(p, x, 7), [[0, 1], [2]])
+    product = p.expand(math_.matmul(p, rows, weight(p, [10, 10])), [[2, 49], [10]])
+    return math_.binary(p, x, reverse(p, product, 7, (14, 7, 10)))
+
+
+def rolled_windows(p: Program) -> Tensor:
+    x = p.argument([14, 14, 5])
+    moved = p.roll(p.roll(x, 11, 0), 11, 1)
+    rows = p.collapse(partition(p, moved, 7), [[0, 1], [2]])
+    product = p.expand(math_.matmul(p, rows, weight(p, [5, 5])), [[4, 49], [5]])
+    back = reverse(p, product, 7, (14, 14, 5))
+    return math_.binary(p, x, p.roll(p.roll(back, 3, 0), 3, 1))
+
+
+def convolution(
+    image: Sequence[int], kernel: Sequence[int], stride: int = 1, pad: int = 0, dilation: int = 1, groups: int = 1
+) -> Callable[[Program], Tensor]:
+    """[C, H, W] with weights [F, C / groups, R, S], as importers write it: channels first, a padded image."""
+
+    def build(p: Program) -> Tensor:
+        c, h, w = image
+        f, per_group, r, s = kernel
+        x = p.argument([c, h, w])
+        k = weight(p, [f, per_group, r, s])
+        if pad:
+            x = p.pad(x, [0, pad, pad], [0, pad, pad])
+        oh, ow = (
+            (x.shape[1] - dilation * (r - 1) - 1) // stride + 1,
+            (x.shape[2] - dilation * (s - 1) - 1) // stride + 1,
+        )
+        array = _convolve(x.array, k.array, stride, dilation, groups, oh, ow)
+        split = p.expand(x, [[groups, c // groups], [x.shape[1]], [x.shape[2]]])
+        weights = p.expand(k, [[groups, f // groups], [per_group], [r], [s]])
+        reads = [(split, [0, 4, f"d2 * {stride} + d5 * {dilation}", f"d3 * {stride} + d6 * {dilation}"])]
+        body = "%m = arith.mulf %x0, %x1 : f32\n    %y = arith.addf %m, %o : f32\n    linalg.yield %y : f32"
+        init = p.fill(0.0, [groups, f // groups, oh, ow])
+        grouped = array.reshape(groups, f // groups, oh, ow)
+        made = p.generic([*reads, (weights, [0, 1, 4, 5, 6])], [0, 1, 2, 3], "pppprrr", body, grouped, init=init.name)
+        return p.collapse(made, [[0, 1], [2], [3]])
+
+    return build
+
+
+def depthwise(image: Sequence[int], size: int, stride: int = 1, pad: int = 0) -> Callable[[Program], Tensor]:
+    """[C, H, W] with weights [C, R, S]."""
+
+    def build(p: Program) -> Tensor:
+        x = p.argument(image)
+        if pad:
+            x = p.pad(x, [0, pad, pad], [0, pad, pad])
+        c = image[0]
+        k = weight(p, [c, size, size])
+        oh, ow = ((extent - size) // stride + 1 for extent in x.shape[1:])
+        array = _convolve(x.array, k.array[:, None], stride, 1, c, oh, ow)
+        reads = [(x, [0, f"d1 * {stride} + d3", f"d2 * {stride} + d4"]), (k, [0, 3, 4])]
+        body = "%m = arith.mulf %x0, %x1 : f32\n    %y = arith.addf %m, %o : f32\n    linalg.yield %y : f32"
+        init = p.fill(0.0, array.shape)
+        return p.generic(reads, [0, 1, 2], "ppprr", body, array, init=init.name)
+
+    return build
+
+
+def _convolve(x: Array, k: Array, stride: int, dilation: int, groups: int, oh: int, ow: int) -> Array:
+    f, per_group, r, s = k.shape
+    result = np.zeros((f, oh, ow))
+    for g in range(groups):
+        channels = x[g * per_group : (g + 1) * per_group]
+        filters = slice(g * f // groups, (g + 1) * f // groups)
+        for i in range(r):
+            for j in range(s):
+                rows = slice(i * dilation, i * dilation + stride * (oh - 1) + 1, stride)
+                columns = slice(j * dilation, j * dilation + stride * (ow - 1) + 1, stride)
+                result[filters] += np.einsum("fc,chw->fhw", k[filters, :, i, j], channels[:, rows, columns])
+    return result
+
+
+def two_convolutions(p: Program) -> Tensor:
+    """The first writes the padded image that the second reads; a residual reads it without the padding."""
+    first = convolution((4, 9, 8), (20, 4, 3, 3), pad=1)(p)
+    positive = math_.binary(p, first, p.fill(0.0, first.shape), "maximumf")
+    padded = p.pad(positive, [0, 1, 1], [0, 1, 1], 0.0)
+    k = weight(p, [6, 20, 3, 3])
+    array = _convolve(padded.array, k.array, 1, 1, 1, 9, 8)
+    body = "%m = arith.mulf %x0, %x1 : f32\n    %y = arith.addf %m, %o : f32\n    linalg.yield %y : f32"
+    init = p.fill(0.5, array.shape)
+    reads = [(padded, [3, "d1 + d4", "d2 + d5"]), (k, [0, 3, 4, 5])]
+    return p.generic(reads, [0, 1, 2], "ppprrr", body, array + 0.5, init=init.name)
+
+
+def separable(p: Program) -> Tensor:
+    """Channels become innermost behind the first convolution, and the depthwise one takes its lanes from them."""
+    first = convolution((4, 8, 9), (19, 4, 1, 1))(p)
+    x = p.pad(first, [0, 1, 1], [0, 1, 1])
+    k = weight(p, [19, 3, 3])
+    array = _convolve(x.array, k.array[:, None], 1, 1, 19, 8, 9)
+    body = "%m = arith.mulf %x0, %x1 : f32\n    %y = arith.addf %m, %o : f32\n    linalg.yield %y : f32"
+    init = p.fill(0.0, array.shape)
+    return p.generic([(x, [0, "d1 + d3", "d2 + d4"]), (k, [0, 3, 4])], [0, 1, 2], "ppprr", body, array, init=init.name)
+
+
+PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
+    **{
+        f"matmul_{m}x{k}x{n}": matmul(m, k, n)
+        for m, k, n in ((1, 7, 40), (5, 1, 33), (29, 70, 96), (31, 3, 1), (2, 9, 4))
+    },
+    **{f"transposed_{m}x{k}x{n}": transposed_weight(m, k, n) for m, k, n in ((4, 13, 65), (15, 8, 16))},
+    "rows_of_two_ranks": einsum("abk,kn->abn", (3, 5, 11), (11, 18), True),
+    "batched": einsum("bmk,bkn->bmn", (3, 5, 11), (3, 11, 18), False),
+    "batched_constant": einsum("bmk,bnk->bmn", (3, 5, 11), (3, 18, 11), True),
+    "two_reductions": einsum("mkl,klhd->mhd", (6, 3, 4), (3, 4, 2, 17), True),
+    "heads_outermost": einsum("mk,khd->hmd", (6, 8), (8, 3, 20), True),
+    "keys_transposed": einsum("bmk,bnk->bmn", (2, 6, 8), (2, 9, 8), False),
+    "columns_first": einsum("mk,kn->nm", (6, 8), (8, 20), True),
+    "vector": einsum("k,kn->n", (12,), (12, 50), True),
+    "bias_and_tanh": bias_and_tanh,
+    "gelu": gelu,
+    "two_products": two_products,
+    "shared_sum": shared_sum,
+    "windows": windows,
+    "rolled_windows": rolled_windows,
+    "conv_1x1": convolution((12, 5, 6), (20, 12, 1, 1)),
+    "conv_3x3": convolution((5, 9, 8), (18, 5, 3, 3), pad=1),
+    "conv_stride": convolution((3, 15, 13), (32, 3, 7, 7), stride=2, pad=3),
+    "conv_dilated": convolution((4, 11, 12), (9, 4, 3, 3), pad=2, dilation=2),
+    "conv_groups": convolution((12, 6, 7), (24, 4, 3, 3), pad=1, groups=3),
+    "conv_groups_of_one": convolution((6, 6, 7), (12, 1, 3, 3), pad=1, groups=6),
+    "depthwise_3x3": depthwise((19, 8, 9), 3, pad=1),
+    "depthwise_stride": depthwise((32, 9, 9), 5, stride=2, pad=2),
+    "two_convolutions": two_convolutions,
+    "separable": separable,
+}
+
+
+def build(name: str) -> Program:
+    """The program of a name."""
+    p = Program(name)
+    p.results.append(PROGRAMS[name](p))
+    return p

@@ -1,0 +1,46 @@
+"""Generated CPU kernels compute what NumPy computes, for every vector width, and are generated at all."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
+
+from compiled import CompiledPrograms
+from kernel_programs import PROGRAMS, build
+
+# Lanes and registers of NEON, AVX2 and AVX-512; any machine runs all three, if not at full speed.
+VECTORS = {"neon": (4, 32), "avx2": (8, 16), "avx512": (16, 32)}
+LEFT_TO_IREE = {
+    "keys_transposed",  # neither factor has adjacent lanes, and none is a constant that could be packed
+    "matmul_31x3x1",  # one column
+    "matmul_5x1x33",  # one term: a product element by element
+    "depthwise_stride",  # every other pixel of an image that the caller stores channels first
+}
+
+
+@pytest.fixture(scope="module", params=VECTORS)
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
+    programs = [build(name) for name in PROGRAMS]
+    return CompiledPrograms(programs, tmp_path_factory.mktemp(request.param), VECTORS[request.param])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_result_is_numpys(compiled: CompiledPrograms, name: str) -> None:
+    program = build(name)
+    for found, expected in zip(compiled.run(program), program.results, strict=True):
+        np.testing.assert_allclose(found, expected.array, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_contractions_are_generated(compiled: CompiledPrograms, name: str) -> None:
+    body = re.search(rf"func\.func @{name}\(.*?\n  }}\n", compiled.lowered, re.DOTALL)
+    assert body is not None
+    assert ("flow.dispatch" in body[0]) == (name not in LEFT_TO_IREE)
+    # Of the others, no product is left but the scale of a mean.
+    assert ("arith.mulf" in body[0]) == (name in {*LEFT_TO_IREE, "shared_sum"})
