@@ -39,9 +39,12 @@ def pin_epilogues(root: ir.Operation) -> int:
         if not _is_shared(op.results[0]) or not _feeds_reduction(op.results[0]):
             continue
         members = _chain(op)
-        if any(map(_is_contraction, members)) or (_has_rows(op) and not _follows_reduction(op, MAX_LOOKBACK)):
-            _outline(members)
-            pinned += 1
+        if not any(map(_is_contraction, members)):
+            if not _has_rows(op) or _follows_reduction(op, MAX_LOOKBACK):
+                continue
+            members = _elementwise_tree(op)
+        _outline(members)
+        pinned += 1
     erase_dead(root)
     return pinned
 
@@ -112,6 +115,13 @@ def _chain(op: ir.Operation) -> list[ir.Operation]:
     if start is not None and _is_elementwise(start) and has_one_use(start.results[0]) and start.block == op.block:
         chain.insert(0, start)
     return chain
+
+
+def _elementwise_tree(op: ir.Operation) -> list[ir.Operation]:
+    """The operation and all elementwise ones that are computed for it alone, in order: embeddings that it adds up."""
+    made = (defining_op(value) for value in _read(op) if has_one_use(value))
+    usable = [each for each in made if each is not None and each.block == op.block and _is_elementwise(each)]
+    return [*(member for each in usable for member in _elementwise_tree(each)), op]
 
 
 def _read(op: ir.Operation) -> Sequence[ir.Value]:
@@ -194,8 +204,9 @@ def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> No
 class PinEpilogues(Pass):
     """Compute what several operations read in the kernel of the contraction before it.
 
-    A group holds the contraction and the elementwise operations up to the shared result; without a contraction, where a
-    sum is taken of the result, the elementwise operation alone. A group is one kernel.
+    A group holds the contraction and the elementwise operations up to the shared result; without a contraction, the
+    elementwise operations that lead to the result alone. Only results of which rows are summed (or their maximum taken)
+    need that. A group is one kernel.
     """
 
     argument: ClassVar[str] = "smartmem-pin-epilogues"
