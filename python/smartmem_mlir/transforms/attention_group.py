@@ -289,7 +289,7 @@ class AttentionReader:
         """`w != w ? 0 : w` in two operations: what some exporters add for rows that are masked altogether."""
         body = [inner.operation for inner in op.body.operations]
         result = op.op.results[0]
-        if not self.divided or len(body) != 2 or len({*op.accesses}) > 2:
+        if not self.divided or len(body) != 2:
             return False
         if body[0].name == "arith.cmpf" and all(value == self.current for value in op.inputs):
             if ir.IntegerAttr(body[0].attributes["predicate"]).value not in _NOT_EQUAL or len(set(op.accesses)) != 1:
@@ -298,11 +298,11 @@ class AttentionReader:
             return True
         if body[0].name != "arith.select":
             return False
-        numbers = [ir.BlockArgument(value).arg_number for value in body[0].operands if _is_argument(value)]
-        inputs = [op.inputs[n] for n in numbers if n < len(op.inputs)]
-        if len(inputs) != 3 or self.undefined.get(inputs[0]) != self.current or inputs[2] != self.current:
+        condition, zero, weights = (_read_by(op, value) for value in body[0].operands)
+        if self.undefined.get(condition) != self.current or weights != self.current or splat_constant(zero) != 0.0:
             return False
-        if splat_constant(inputs[1]) != 0.0 or op.accesses[numbers[0]] != op.accesses[numbers[2]]:
+        read = {access for value, access in zip(op.inputs, op.accesses, strict=False) if value in (condition, weights)}
+        if len(read) != 1:
             return False
         own = own_dims(self.growth, op)
         if own is None:
@@ -389,6 +389,14 @@ def _is_float(value: ir.Value) -> bool:
 
 def _is_argument(value: ir.Value) -> bool:
     return isinstance(value.owner, ir.Block)
+
+
+def _read_by(op: StructuredOp, value: ir.Value) -> ir.Value:
+    """The tensor whose element a value of the body is; a value from outside is itself."""
+    if not _is_argument(value) or value.owner != op.body:
+        return value
+    number = ir.BlockArgument(value).arg_number
+    return op.inputs[number] if number < len(op.inputs) else op.outputs[number - len(op.inputs)]
 
 
 def _body(step: Step) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ def initial_value(root: StructuredOp) -> float | Read | None:
         if constant is not None and constant.name == "arith.constant":
             return float(constant.attributes["value"].value)
         return None
-    if op is None or op.name == "tensor.empty":
+    if op is not None and op.name == "tensor.empty":
         return None
     return read_behind_views(Box.of(root.extents), root.outputs[0], root.output_accesses[0])
 
