@@ -159,9 +159,9 @@ def _key(op: ir.Operation, plan: KernelPlan) -> str:
 
 
 def _without_operands(op: ir.Operation) -> str:
-    """A group's text without the names of what it is applied to."""
+    """A group's text without the names of its result and of what it is applied to."""
     text = str(op)
-    return f"{text[: text.index('(')]} {text[text.index(') : (') :]}"
+    return text[text.index(") : (") :]
 
 
 def _symbol(plan: KernelPlan, taken: set[str]) -> str:
