@@ -27,7 +27,7 @@ from smartmem_mlir.transforms.structured import (
     static_shape,
     write_map,
 )
-from smartmem_mlir.transforms.view_ops import defining_op, shape_of
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of
 
 Raised: TypeAlias = tuple[View, list[ir.Value]]
 
@@ -172,17 +172,62 @@ def moved_element(op: ir.Operation) -> tuple[StructuredOp, ir.Value, Access] | N
 
 
 def _extracted_access(op: StructuredOp, indices: Sequence[ir.Value]) -> Access | None:
-    elements: dict[ir.Value, Expr] = {}
-    for argument, operand in zip(op.body.arguments, op.inputs, strict=False):
-        constant = defining_op(operand)
-        if constant is not None and constant.name == "arith.constant":
-            value = constant.attributes["value"]
-            if isinstance(value, ir.DenseIntElementsAttr) and value.is_splat:
-                elements[argument] = Expr(int(np.asarray(value).reshape(-1)[0]))
-    evaluate = IndexEvaluator(op.extents, elements)
+    evaluate = IndexEvaluator(op.extents, _known_elements(op))
     exprs = [evaluate(index) for index in indices]
     known = tuple(expr for expr in exprs if expr is not None)
     return known if len(known) == len(exprs) else None
+
+
+def _known_elements(op: StructuredOp) -> dict[ir.Value, Expr]:
+    """The elements that an operation reads of integer tensors known now, over its iteration space."""
+    known: dict[ir.Value, Expr] = {}
+    for argument, operand, access in zip(op.body.arguments, op.inputs, op.input_accesses, strict=False):
+        element = _known_element(operand)
+        if element is not None:
+            known[argument] = element.substitute(access)
+    return known
+
+
+def _known_element(value: ir.Value) -> Expr | None:
+    """An element of an integer tensor over its coordinates: of a constant, or of what importers compute from one.
+
+    A gather comes with two operations in front of it that count negative positions from the end.
+    """
+    op = defining_op(value)
+    if op is None:
+        return None
+    if op.name == "arith.constant":
+        return _constant_element(op.attributes["value"])
+    if is_view(op):
+        single = read_view(op).single_map
+        element = None if single is None else _known_element(op.operands[0])
+        return None if single is None or element is None else element.substitute(single.exprs)
+    structured = read_structured(op)
+    if structured is None or not structured.is_elementwise or len(structured.outputs) != 1:
+        return None
+    result = _inverse_of_projection(structured.output_accesses[0], structured.extents, shape_of(value))
+    if result is None:
+        return None
+    evaluate = IndexEvaluator(structured.extents, _known_elements(structured))
+    element = evaluate(list(structured.body.operations)[-1].operands[0])
+    return None if element is None else element.substitute(result)
+
+
+def _constant_element(attr: ir.Attribute) -> Expr | None:
+    """An element of a constant over its coordinates, if equal steps lead from each to the next along every axis."""
+    if not isinstance(attr, ir.DenseIntElementsAttr):
+        return None
+    if attr.is_splat:
+        return Expr(int(np.asarray(attr).reshape(-1)[0]))
+    values = np.asarray(attr)
+    steps = [
+        int(np.take(values, 1, axis).flat[0] - values.flat[0]) if values.shape[axis] > 1 else 0
+        for axis in range(values.ndim)
+    ]
+    affine = sum(step * index for step, index in zip(steps, np.indices(values.shape), strict=True))
+    if not np.array_equal(values, values.flat[0] + affine):
+        return None
+    return sum((dim(axis) * step for axis, step in enumerate(steps)), Expr(int(values.flat[0])))
 
 
 def _inverse_of_projection(access: Access, extents: Sequence[int], shape: Sequence[int]) -> list[Expr] | None:
