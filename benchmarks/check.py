@@ -3,6 +3,7 @@
     python benchmarks/check.py                    # all small models
     python benchmarks/check.py swin demo          # some
     python benchmarks/check.py --update           # write the table anew
+    python benchmarks/check.py --target vulkan    # of another target, against `results/counts-vulkan.json`
 
 Counts are exact and do not depend on the machine's speed; times are never asserted.
 """
@@ -14,9 +15,11 @@ import sys
 from pathlib import Path
 
 from smartmem_mlir.bench.counts import (
+    TARGET,
     Table,
     above_baseline,
     improvements,
+    markdown,
     measure,
     read_table,
     regressions,
@@ -26,7 +29,7 @@ from smartmem_mlir.errors import SmartMemError
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "test" / "cases" / "zoo"
-TABLE = Path(__file__).resolve().parent / "results" / "counts.json"
+RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def main() -> int:
@@ -35,8 +38,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help="names; all by default")
     parser.add_argument("--update", action="store_true", help="write the table anew")
-    parser.add_argument("--table", type=Path, default=TABLE, help="the committed table")
+    parser.add_argument("--target", default=TARGET, help="target whose kernels are counted (default: %(default)s)")
+    parser.add_argument("--table", type=Path, help="the committed table, by default the target's in results/")
     options = parser.parse_args()
+    suffix = "" if options.target == TARGET else f"-{options.target}"
+    options.table = options.table or RESULTS / f"counts{suffix}.json"
     unknown = [name for name in options.models if name not in known]
     if unknown:
         parser.error(f"unknown model '{unknown[0]}'; models: {', '.join(known)}")
@@ -45,7 +51,7 @@ def main() -> int:
         committed = read_table(options.table) if options.table.exists() else None
         if committed is None and not options.update:
             parser.error(f"there is no {options.table}; make it with --update")
-        fresh = measure(chosen, lambda name: print(name, flush=True))
+        fresh = measure(chosen, lambda name: print(name, flush=True), options.target)
     except SmartMemError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -58,6 +64,7 @@ def main() -> int:
         merged = Table(compiler=fresh.compiler, target=fresh.target, models={**kept, **fresh.models})
         options.table.parent.mkdir(parents=True, exist_ok=True)
         options.table.write_text(merged.model_dump_json(indent=1, exclude_none=True) + "\n")
+        options.table.with_suffix(".md").write_text(markdown(merged))
         return 0
     assert committed is not None
     worse = regressions(committed, fresh)

@@ -71,12 +71,15 @@ def small_models(recipes: Path) -> dict[str, Callable[[Path], None]]:
     return {"demo": save_demo, **{path.stem: writer(path) for path in sorted(recipes.glob("*.onnx"))}}
 
 
-def measure(models: Mapping[str, Callable[[Path], None]], say: Callable[[str], None]) -> Table:
-    """Count every model in every variant.
+def measure(models: Mapping[str, Callable[[Path], None]], say: Callable[[str], None], target: str = TARGET) -> Table:
+    """Count every model in every variant, at the target's optimisation level.
+
+    Nothing is compiled beyond the IR that kernels are counted on: whether each fits the target's memory is not asked.
 
     Args:
         models: See :func:`small_models`.
         say: Told what happens next.
+        target: Whose pipeline and level to use.
     """
     measured = {}
     for name, write in models.items():
@@ -84,8 +87,8 @@ def measure(models: Mapping[str, Callable[[Path], None]], say: Callable[[str], N
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / f"{name}.onnx"
             write(model)
-            measured[name] = {variant: _count(model, variant, Path(folder)) for variant in VARIANTS}
-    return Table(compiler=str(package_version(COMPILER_PACKAGE)), target=TARGET, models=measured)
+            measured[name] = {variant: _count(model, variant, Path(folder), target) for variant in VARIANTS}
+    return Table(compiler=str(package_version(COMPILER_PACKAGE)), target=target, models=measured)
 
 
 def regressions(committed: Table, fresh: Table) -> list[str]:
@@ -144,6 +147,37 @@ def above_baseline(table: Table) -> list[str]:
     return found
 
 
+def markdown(table: Table) -> str:
+    """The table for people: kernels, data-movement kernels and MB moved by all kernels and copies, before and after."""
+    lines = [
+        f"# Small models, target {table.target}, plain IREE {table.compiler} -> SmartMem",
+        "",
+        f"Written by `benchmarks/check.py --target {table.target} --update`, with the JSON file of the same name.",
+        "Counted on the flow IR; data movement is what moves elements without arithmetic, copies outside kernels too.",
+        "",
+        "| model | kernels | data-movement kernels | data movement, MB | all reads and writes, MB |",
+        "|---|---|---|---|---|",
+    ]
+    for name, variants in table.models.items():
+        plain, ours = (variants[variant].counts if variant in variants else None for variant in VARIANTS)
+        if plain is None or ours is None:
+            lines.append(f"| {name} | does not compile | | | |")
+            continue
+        cells = [
+            (str(plain.kernels), str(ours.kernels)),
+            (str(plain.movement_kernels), str(ours.movement_kernels)),
+            *(
+                (f"{before / 1e6:.2f}", f"{after / 1e6:.2f}")
+                for before, after in (
+                    (plain.movement_bytes + plain.copy_bytes, ours.movement_bytes + ours.copy_bytes),
+                    (plain.total_bytes + plain.copy_bytes, ours.total_bytes + ours.copy_bytes),
+                )
+            ),
+        ]
+        lines.append(f"| {name} | " + " | ".join(f"{before} -> {after}" for before, after in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def _changes(old: Counts, new: Counts, variant: str) -> Iterator[str]:
     for field, before, after in _fields(old, new):
         if after > before or (variant == "baseline" and after != before):
@@ -168,18 +202,18 @@ def _entries(table: Table) -> Iterator[tuple[str, str, Entry]]:
             yield name, variant, entry
 
 
-def _count(model: Path, variant: str, folder: Path) -> Entry:
+def _count(model: Path, variant: str, folder: Path, target: str) -> Entry:
     from smartmem_mlir import api
     from smartmem_mlir.iree.build import compile_to_flow
     from smartmem_mlir.targets import load_target
 
     try:
-        text = api.emit(model, "iree", target=TARGET, baseline=variant == "baseline")
+        text = api.emit(model, "iree", target=target, baseline=variant == "baseline")
         source = folder / f"{variant}.mlir"
         source.write_text(text)
         with _discarded_reproducer() as reproducer:
             options = CompilerOptions(reproducer=reproducer)
-            flow = compile_to_flow(source, folder / f"{variant}.flow.mlir", load_target(TARGET), None, options)
+            flow = compile_to_flow(source, folder / f"{variant}.flow.mlir", load_target(target), None, options)
     except CompilerError as error:
         return Entry(error=error.what)
     return Entry(counts=counts_from(flow))

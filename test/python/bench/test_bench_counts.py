@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from smartmem_mlir.bench.counts import Entry, Table, above_baseline, improvements, read_table, regressions
+from smartmem_mlir.bench.counts import (
+    Entry,
+    Table,
+    above_baseline,
+    improvements,
+    markdown,
+    read_table,
+    regressions,
+)
 from smartmem_mlir.bench.results import Counts
 from smartmem_mlir.errors import InvalidModelError
 
@@ -41,6 +49,13 @@ def test_one_more_of_anything_is_a_regression(field: str) -> None:
 def test_large_counts_are_printed_exactly() -> None:
     more = COUNTS.model_copy(update={"total_bytes": COUNTS.total_bytes + 1})
     assert regressions(_table(), _table(ours=more)) == ["demo, smartmem: total bytes 27622696 -> 27622697"]
+
+
+def test_the_table_for_people_adds_copies_to_what_moves() -> None:
+    less = COUNTS.model_copy(update={"kernels": 64, "copy_bytes": 0})
+    text = markdown(_table(ours=less))
+    assert "| demo | 72 -> 64 | 1 -> 1 | 0.78 -> 0.30 | 28.10 -> 27.62 |" in text.splitlines()
+    assert "| demo | does not compile | | | |" in markdown(_table(ours=None)).splitlines()
 
 
 def test_a_modelled_cost_is_compared_once_both_have_it() -> None:
