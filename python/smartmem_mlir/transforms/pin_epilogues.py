@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cmp_to_key
 from typing import ClassVar
 
 from mlir import ir
@@ -22,8 +23,8 @@ from smartmem_mlir.transforms.view_ops import defining_op
 _RESHAPES = frozenset({"tensor.expand_shape", "tensor.collapse_shape"})
 _COPIED = frozenset({"tensor.empty", "linalg.fill", "arith.constant"})
 """Operations that are repeated inside a group rather than read by it."""
-MAX_LOOKBACK = 8
-"""Operations between a reduction and what is computed from it, at most; a normalisation has three."""
+MAX_LOOKBACK = 32
+"""Operations looked at in front of one; a normalisation has about ten."""
 
 
 def pin_epilogues(root: ir.Operation) -> int:
@@ -40,9 +41,9 @@ def pin_epilogues(root: ir.Operation) -> int:
             continue
         members = _chain(op)
         if not any(map(_is_contraction, members)):
-            if not _has_rows(op) or _follows_reduction(op, MAX_LOOKBACK):
+            if not _has_rows(op) or _reductions_before(op) == 1:
                 continue
-            members = _elementwise_tree(op)
+            members = _made_for(op)
         _outline(members)
         pinned += 1
     erase_dead(root)
@@ -85,18 +86,26 @@ def _has_rows(op: ir.Operation) -> bool:
     return len(op.results[0].type.shape) > 1
 
 
-def _follows_reduction(op: ir.Operation, patience: int) -> bool:
-    """Whether the operation is part of a normalisation: elementwise, after a sum or maximum."""
-    for value in _read(op):
+def _reductions_before(op: ir.Operation) -> int:
+    """How many reductions, one after another, the operation's inputs went through since the last contraction.
+
+    One: the operation is in the midst of a normalisation (the exponentials of a softmax, the differences from a mean),
+    which a group would cut in two. Two: it is the result of one.
+    """
+    known: dict[ir.Value, int] = {}
+
+    def count(value: ir.Value, patience: int) -> int:
         made = defining_op(value)
-        if made is None:
-            continue
-        if _is_reduction(made):
-            return True
-        passes = patience > 0 and _may_lead(made) and not _is_contraction(made)
-        if passes and _follows_reduction(made, patience - 1):
-            return True
-    return False
+        if made is None or patience == 0 or _is_contraction(made):
+            return 0
+        if value not in known:
+            known[value] = 0
+            if _is_reduction(made) or _may_lead(made):
+                before = max((count(each, patience - 1) for each in _read(made)), default=0)
+                known[value] = before + _is_reduction(made)
+        return known[value]
+
+    return max((count(value, MAX_LOOKBACK) for value in _read(op)), default=0)
 
 
 def _chain(op: ir.Operation) -> list[ir.Operation]:
@@ -117,11 +126,26 @@ def _chain(op: ir.Operation) -> list[ir.Operation]:
     return chain
 
 
-def _elementwise_tree(op: ir.Operation) -> list[ir.Operation]:
-    """The operation and all elementwise ones that are computed for it alone, in order: embeddings that it adds up."""
-    made = (defining_op(value) for value in _read(op) if has_one_use(value))
-    usable = [each for each in made if each is not None and each.block == op.block and _is_elementwise(each)]
-    return [*(member for each in usable for member in _elementwise_tree(each)), op]
+def _made_for(op: ir.Operation) -> list[ir.Operation]:
+    """The operation and all that is computed for it alone, in order: embeddings that it adds up, a mean, a variance."""
+    members = [op]
+    pending = [op]
+    while pending:
+        for value in _read(pending.pop()):
+            made = defining_op(value)
+            if made is None or made in members or made.block != op.block or len(members) > MAX_LOOKBACK:
+                continue
+            if not (_is_elementwise(made) or _is_reduction(made) or made.name in _RESHAPES) or len(made.results) != 1:
+                continue
+            # Asked again when the last of its readers has joined.
+            if all(user in members for user in users(made.results[0])):
+                members.append(made)
+                pending.append(made)
+    return sorted(members, key=cmp_to_key(_program_order))
+
+
+def _program_order(a: ir.Operation, b: ir.Operation) -> int:
+    return -1 if a.is_before_in_block(b) else 1
 
 
 def _read(op: ir.Operation) -> Sequence[ir.Value]:
@@ -205,8 +229,8 @@ class PinEpilogues(Pass):
     """Compute what several operations read in the kernel of the contraction before it.
 
     A group holds the contraction and the elementwise operations up to the shared result; without a contraction, the
-    elementwise operations that lead to the result alone. Only results of which rows are summed (or their maximum taken)
-    need that. A group is one kernel.
+    operations that are made for the result alone, a whole normalisation if that is what it is. Only results of which
+    rows are summed (or their maximum taken) need that. A group is one kernel.
     """
 
     argument: ClassVar[str] = "smartmem-pin-epilogues"
