@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import arith, memref, vector
@@ -13,33 +14,45 @@ UNROLLED_SQUARES = 2
 """Squares of a transposition that stand side by side in the code; more are a loop."""
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Memory of ours that holds a matrix row by row.
+
+    Args:
+        memory: A one-dimensional memref.
+        pitch: Elements between rows, a multiple of `lanes`: there are whole vectors at the end of each row.
+        lanes: Elements of a vector.
+    """
+
+    memory: ir.Value
+    pitch: int
+    lanes: int
+
+
 def pack(
     source: ir.Value,
     address: Callable[[ir.Value, ir.Value], ir.Value],
     shape: tuple[int, int],
     columns_adjacent: bool,
-    target: ir.Value,
-    pitch: int,
-    lanes: int,
+    target: Rows,
 ) -> None:
-    """Copies `source[address(i, j)]` to `target[i * pitch + j]`.
+    """Copies `source[address(i, j)]` to row i and column j of the target.
 
     Args:
         source: Memory.
         address: Where the element of row i and column j is.
         shape: Rows and columns.
         columns_adjacent: Whether successive i are adjacent in the source: it is then transposed in registers.
-        target: Memory of ours with whole vectors at the end of each row.
-        pitch: Elements between rows of the target, a multiple of `lanes`.
-        lanes: Elements of a vector.
+        target: Where they go.
     """
     rows, columns = shape
+    memory, pitch, lanes = target.memory, target.pitch, target.lanes
     if not columns_adjacent:
 
         def row(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             def element(j: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
                 value = memref.load(source, [address(i, j)])
-                memref.StoreOp(value, target, [arith.addi(scaled(i, pitch), j)])
+                memref.StoreOp(value, memory, [arith.addi(scaled(i, pitch), j)])
                 return []
 
             return loop(index(0), index(columns), 1, [], element)
@@ -56,7 +69,7 @@ def pack(
         loaded = [load(source, address(i, add(j, t)), read) for t in range(part.valid)]
         loaded += [splat(0.0, part.lanes)] * (part.lanes - part.valid)
         for t, value in enumerate(transpose(loaded)[:height]):
-            vector.StoreOp(value, target, [arith.addi(scaled(add(i, t), pitch), j)])
+            vector.StoreOp(value, memory, [arith.addi(scaled(add(i, t), pitch), j)])
 
     parts = cut(columns, lanes)
     whole = [part for part in parts if part.valid == lanes]
