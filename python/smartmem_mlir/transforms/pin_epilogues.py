@@ -40,6 +40,8 @@ def pin_epilogues(root: ir.Operation) -> int:
         if not _is_shared(op.results[0]) or not _feeds_reduction(op.results[0]):
             continue
         members = _chain(op)
+        if any(map(_is_scattered, members)):
+            continue
         if not any(map(_is_contraction, members)):
             if not _has_rows(op) or _reductions_before(op) == 1:
                 continue
@@ -79,6 +81,19 @@ def _feeds_reduction(value: ir.Value) -> bool:
     return any(
         _feeds_reduction(user.results[0]) if user.name in _RESHAPES else _is_reduction(user) for user in users(value)
     )
+
+
+def _is_scattered(op: ir.Operation) -> bool:
+    """Whether the body reads a tensor at an innermost position that is computed: code generators find no vector there,
+    and IREE's for SPIR-V fails on it next to a contraction."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                if inner.operation.name == "tensor.extract":
+                    innermost = defining_op(list(inner.operation.operands)[-1])
+                    if innermost is None or innermost.name not in ("linalg.index", "arith.constant"):
+                        return True
+    return False
 
 
 def _has_rows(op: ir.Operation) -> bool:
