@@ -26,7 +26,8 @@ class AttentionCase:
         bias: Layout of what is added to the scores, "" for nothing.
         softmax: "named" (`linalg.softmax`), "divided" (weights are divided), "deferred" (the result is divided),
             "guarded" (divided, and nan becomes 0).
-        masked: "" or which scores are -inf: "causal", or "rows" for every key of every third query.
+        masked: "" or which scores are -inf: "causal", "rows" for every key of every third query, or "late" for all
+            but the last five keys of every other query.
         fused: Whether Q, K and V are slices of one tensor, [batch, row, 3 * heads * columns].
         initial: Whether the scores' contraction adds to a tensor.
     """
@@ -67,6 +68,8 @@ class AttentionCase:
             mask = np.zeros(self.shape("mn"), dtype=np.float32)
             if self.masked == "causal":
                 mask[np.triu_indices(mask.shape[0], 1, mask.shape[1])] = -np.inf
+            elif self.masked == "late":
+                mask[::2, :-5] = -np.inf
             else:
                 mask[::3] = -np.inf
             arrays.append(mask)

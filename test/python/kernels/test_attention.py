@@ -72,6 +72,7 @@ CASES = [
     AttentionCase("long", sizes(2, 70, 1000, 64, 48), softmax="deferred"),
     AttentionCase("long_causal", sizes(1, 1030, 1030, 32), masked="causal"),
     AttentionCase("long_masked_rows", sizes(1, 30, 700, 64), masked="rows"),
+    AttentionCase("long_late_keys", sizes(1, 20, 700, 64), masked="late"),
     AttentionCase("long_transposed", sizes(1, 20, 1100, 33), key="bdn", value="ben", output="bem"),
     AttentionCase("large_scores", sizes(1, 8, 40, 16), scale=300.0),
 ]
