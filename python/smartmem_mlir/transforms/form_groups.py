@@ -1,4 +1,4 @@
-"""form-groups: a contraction and what can be computed from its sums become one kernel.
+"""form-groups: attention, or a contraction and what can be computed from its sums, becomes one kernel.
 
 The group takes the elementwise operations that follow, in program order, as long as each element they compute comes
 from one sum and from values that do not depend on the group: legality is dependence, not a table of operator kinds. It
@@ -160,9 +160,10 @@ def _with_operand_views(group: ContractionGroup | AttentionGroup) -> list[ir.Ope
 
 @dataclass(frozen=True)
 class FormGroups(Pass):
-    """Put each contraction and what follows it elementwise into one group, which is one kernel.
+    """Put each attention, and each other contraction with what follows it, into one group, which is one kernel.
 
-    Groups are what kernel generators lower; a group that none of them takes is dissolved again.
+    Attention is a contraction, elementwise operations, a softmax over some of its dimensions, the keys, and a contraction
+    that sums over these. Other contractions take what follows them elementwise. Groups are what kernel generators lower; a group that none of them takes is dissolved again.
     """
 
     argument: ClassVar[str] = "smartmem-form-groups"
