@@ -205,10 +205,11 @@ def _dissolve(op: ir.Operation) -> None:
 
 @dataclass(frozen=True)
 class LowerGroupsToCpu(Pass):
-    """Generate a kernel for each group that starts with a contraction of f32 values.
+    """Generate a kernel for each group of f32 values: attention, or a contraction and what follows it.
 
-    Weights are stored panel by panel, as a view that is computed when the model is compiled. Groups that no generator
-    takes are dissolved, and IREE makes their kernels.
+    Scores and weights of attention stay on the stack, block by block of keys when there are many. Parameters are
+    stored panel by panel, as a view that is computed when the model is compiled. Groups that no generator takes are
+    dissolved, and IREE makes their kernels.
     """
 
     argument: ClassVar[str] = "smartmem-lower-groups-to-cpu"
