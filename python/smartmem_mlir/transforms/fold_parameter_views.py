@@ -86,7 +86,7 @@ class FoldParameterViews(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-fold-parameter-views"
-    example: ClassVar[str] = "transforms/fold-parameter-views/packed_weight.mlir"
+    example: ClassVar[str] = "packed_weight.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

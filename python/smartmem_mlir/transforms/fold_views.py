@@ -12,6 +12,7 @@ from typing import ClassVar
 from mlir import ir
 
 from smartmem_mlir.index_maps.map import IndexMap
+from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.access_folding import (
     fold_accesses,
     fold_into_output,
@@ -22,7 +23,7 @@ from smartmem_mlir.transforms.access_folding import (
 from smartmem_mlir.transforms.claims import tell
 from smartmem_mlir.transforms.compose_views import compose_views
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use
-from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import (
     StructuredOp,
     is_projection,
@@ -32,8 +33,12 @@ from smartmem_mlir.transforms.structured import (
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
 
 
-def fold_views(root: ir.Operation) -> int:
+def fold_views(root: ir.Operation, expand: bool = False) -> int:
     """Folds views into the structured operations around them.
+
+    Args:
+        root: What to look through.
+        expand: Whether elementwise operations and reductions read through reshapes too, over a finer iteration space.
 
     Returns:
         How many operations were rewritten.
@@ -45,7 +50,7 @@ def fold_views(root: ir.Operation) -> int:
     # A producer over a refined space reads its own operands expanded: one view with what they were read through.
     compose_views(root)
     for op in block_operations(root):
-        if is_structured(op) and _fold_into_consumer(op):
+        if is_structured(op) and _fold_into_consumer(op, expand):
             folded += 1
     erase_dead(root)
     return folded
@@ -78,7 +83,7 @@ def _fold_into_producer(op: ir.Operation) -> bool:
     return True
 
 
-def _fold_into_consumer(op: ir.Operation) -> bool:
+def _fold_into_consumer(op: ir.Operation, expand: bool) -> bool:
     structured = read_structured(op)
     if structured is None:
         return False
@@ -93,7 +98,9 @@ def _fold_into_consumer(op: ir.Operation) -> bool:
         if single is None:
             continue
         through = (single, inner.operands[0])
-        if is_reshape(view) or is_structured_read(view):
+        if expand and _is_collapse(view) and not structured.is_contraction:
+            required[number] = through
+        elif is_reshape(view) or is_structured_read(view):
             optional[number] = through
         elif structured.is_contraction or _stays_projection(structured, number, single):
             required[number] = through
@@ -115,6 +122,11 @@ def _fold_into_consumer(op: ir.Operation) -> bool:
     return False
 
 
+def _is_collapse(view: View) -> bool:
+    """Whether the view merges dimensions of its source."""
+    return is_reshape(view) and sum(size > 1 for size in view.shape) < sum(size > 1 for size in view.operands[0])
+
+
 def _stays_projection(op: StructuredOp, number: int, index_map: IndexMap) -> bool:
     """Whether the input is still read by a permutation of dimensions once the view is folded in."""
     access = tuple(expr.substitute(op.input_accesses[number]) for expr in index_map.exprs)
@@ -133,6 +145,8 @@ class FoldViews(Pass):
     argument: ClassVar[str] = "smartmem-fold-views"
     example: ClassVar[str] = "transposed_keys.mlir"
 
+    expand: bool = option(False, "let elementwise operations and reductions read through merged dimensions")
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        fold_views(op)
+        fold_views(op, self.expand)

@@ -167,7 +167,7 @@ class FormGroups(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-form-groups"
-    example: ClassVar[str] = "transforms/form_groups/residual_of_windows.mlir"
+    example: ClassVar[str] = "residual_of_windows.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

@@ -56,7 +56,7 @@ class GeneralizeConvolutions(Pass):
 
     argument: ClassVar[str] = "smartmem-generalize-convolutions"
     dependent_dialects: ClassVar[tuple[str, ...]] = ("linalg",)
-    example: ClassVar[str] = "transforms/generalize-convolutions/conv_nchw.mlir"
+    example: ClassVar[str] = "conv_nchw.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

@@ -159,7 +159,7 @@ class SelectLayouts(Pass):
     """
 
     argument: ClassVar[str] = "smartmem-select-layouts"
-    example: ClassVar[str] = "transforms/select-layouts/convolutions.mlir"
+    example: ClassVar[str] = "convolutions.mlir"
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

@@ -216,7 +216,7 @@ class LowerGroupsToCpu(Pass):
     dependent_dialects: ClassVar[tuple[str, ...]] = (
         *("smartmem", "affine", "arith", "func", "math", "memref", "scf", "vector"),
     )
-    example: ClassVar[str] = "transforms/lower-groups-to-cpu/matmul.mlir"
+    example: ClassVar[str] = "matmul.mlir"
 
     lanes: int | None = option(None, "f32 elements of a vector register; by default what the module says, or 8")
     registers: int | None = option(None, "vector registers; by default what the module says, or 16")
