@@ -162,8 +162,9 @@ def _with_operand_views(group: ContractionGroup | AttentionGroup) -> list[ir.Ope
 class FormGroups(Pass):
     """Put each attention, and each other contraction with what follows it, into one group, which is one kernel.
 
-    Attention is a contraction, elementwise operations, a softmax over some of its dimensions, the keys, and a contraction
-    that sums over these. Other contractions take what follows them elementwise. Groups are what kernel generators lower; a group that none of them takes is dissolved again.
+    Attention is a contraction, elementwise operations, a softmax over some of its dimensions (the keys) and a
+    contraction that sums over these. Other contractions take what follows them elementwise. Groups are what kernel
+    generators lower; a group that none of them takes is dissolved again.
     """
 
     argument: ClassVar[str] = "smartmem-form-groups"
