@@ -8,7 +8,6 @@ gathered by address arithmetic and a residual addition that reads windows back w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
