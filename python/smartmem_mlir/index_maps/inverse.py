@@ -7,6 +7,7 @@ does not repeat over the box gives its argument. What comes out is checked befor
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import gcd
 
 from smartmem_mlir.index_maps.box import Box
@@ -29,19 +30,28 @@ def inverse(index_map: IndexMap, codomain: Box | None = None) -> IndexMap:
     Raises:
         NotInvertibleError: It is not a bijection, or the equations are outside of what this solver reads.
     """
+    found = _inverse_or_reason(index_map, codomain)
+    if isinstance(found, str):
+        raise NotInvertibleError(found)
+    return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _inverse_or_reason(index_map: IndexMap, codomain: Box | None) -> IndexMap | str:
+    """The inverse, or why there is none; kept, because models repeat their blocks and passes ask more than once."""
     box = index_map.domain
     if box.is_empty:
         if codomain is None or not codomain.is_empty:
-            raise NotInvertibleError(f"an empty map has no inverse on {codomain}")
+            return f"an empty map has no inverse on {codomain}"
         return IndexMap(codomain, (ZERO,) * box.rank)
     if codomain is None:
         codomain = _bounds(index_map, box.volume)
     if codomain.volume != box.volume or not codomain.contains(_bounds(index_map, codomain.volume)):
-        raise NotInvertibleError(f"{index_map} does not map {box} onto {codomain}")
+        return f"{index_map} does not map {box} onto {codomain}"
     solver = _Solver(index_map)
     values = solver.solve()
     if values is None:
-        raise NotInvertibleError(f"no inverse found for {index_map} on {box}")
+        return f"no inverse found for {index_map} on {box}"
     found = IndexMap(codomain, simplify_exprs(values, codomain))
     # As many points on both sides: a left inverse makes the map injective, hence bijective.
     round_trip = IndexMap(box, tuple(expr.substitute(index_map.exprs) for expr in found.exprs))
@@ -49,7 +59,7 @@ def inverse(index_map: IndexMap, codomain: Box | None = None) -> IndexMap:
         from smartmem_mlir.index_maps.isl import prove_equal
 
         if not prove_equal(round_trip, IndexMap(box, tuple(dim(i) for i in range(box.rank)))):
-            raise NotInvertibleError(f"{index_map} is not injective on {box}")
+            return f"{index_map} is not injective on {box}"
     return found
 
 

@@ -33,6 +33,7 @@ number, so that `join` can put them together again, and shrinks the modulus. So 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import gcd
 
 from smartmem_mlir.index_maps.box import Box, Interval, Ranges
@@ -334,15 +335,21 @@ def simplify_exprs(exprs: Sequence[Expr], box: Box) -> tuple[Expr, ...]:
     Raises:
         IndexOverflowError: A value that the result computes on the way may leave int64.
     """
+    return _simplified(tuple(exprs), box)
+
+
+@lru_cache(maxsize=1 << 14)
+def _simplified(exprs: tuple[Expr, ...], box: Box) -> tuple[Expr, ...]:
+    """Kept, because models repeat their blocks and each pass reads anew what the one before has written."""
     if box.is_empty:
-        return tuple(exprs)
+        return exprs
     simplifier = Simplifier(box)
     simplified = tuple(map(simplifier, exprs))
     try:
         simplifier.ranges.check_int64(simplified)
     except IndexOverflowError:
         # nested-floor multiplies divisors: of very deep nests the original may fit where the result does not.
-        simplified = tuple(exprs)
+        simplified = exprs
         simplifier.ranges.check_int64(simplified)
     return simplified
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from mlir import ir
@@ -26,6 +27,7 @@ from smartmem_mlir.transforms.structured import Access, StructuredOp, build_gene
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, write_view
 
 
+@lru_cache(maxsize=1 << 12)
 def is_reshape(view: View) -> bool:
     """Whether the view renames indices without reordering elements: row-major addresses are the same on both sides."""
     single = view.single_map
@@ -36,6 +38,7 @@ def is_reshape(view: View) -> bool:
     return Simplifier(view.box).equal(address, wanted)
 
 
+@lru_cache(maxsize=1 << 12)
 def is_structured_read(view: View) -> bool:
     """Whether the view is an expansion and a slice, in memory order: code that reads through it is not scattered."""
     single = view.single_map
