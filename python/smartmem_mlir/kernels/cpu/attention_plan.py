@@ -164,7 +164,9 @@ def plan_attention(group: AttentionGroup, cpu: CpuVectors) -> AttentionPlan | No
     while lanes > 4 and lanes // 2 >= max(keys, values):
         lanes //= 2
     vectors = MAX_LANE_VECTORS if cpu.registers >= 32 else 2
-    spare = vectors + (0 if cpu.registers >= 32 else 1)
+    # Beside the sums, a tile holds vectors of keys, and one of a repeated element unless the machine repeats an element
+    # of memory as it multiplies (AVX-512).
+    spare = vectors + (0 if cpu.lanes >= 16 else 1)
     tile_rows = _even(rows, max(1, min((cpu.registers - spare) // vectors, 7)))
     key, value = space.operand(group.key), space.operand(group.value)
     blocks = _blocks(space.counts, lanes, vectors, tile_rows, key.stride(KEY) != 1, value.stride(VALUE) != 1)
