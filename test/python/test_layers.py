@@ -25,6 +25,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"ir"}),
     frozenset({"transforms", "ingress"}),
     frozenset({"targets"}),
+    frozenset({"kernels"}),
     frozenset({"iree"}),
     frozenset({"report"}),
     frozenset({"api"}),
@@ -38,6 +39,7 @@ FORBIDDEN = {
     "index_maps": {"mlir", "onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
     "dialects": {"onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
     "transforms": {"onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
+    "kernels": {"onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
     "targets": {"mlir", "onnx", "torch_mlir", "iree", "onnxruntime"},
 }
 
