@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -159,9 +160,10 @@ def _key(op: ir.Operation, plan: KernelPlan) -> str:
 
 
 def _without_operands(op: ir.Operation) -> str:
-    """A group's text without the names of its result and of what it is applied to."""
+    """A group's text without its operands, and with values named in the order of the text: the same for equal groups."""
     text = str(op)
-    return text[text.index(") : (") :]
+    names: dict[str, str] = {}
+    return re.sub(r"%\w+", lambda name: names.setdefault(name[0], f"%{len(names)}"), text[text.index(") : (") :])
 
 
 def _symbol(plan: KernelPlan, taken: set[str]) -> str:
