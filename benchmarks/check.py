@@ -3,7 +3,7 @@
     python benchmarks/check.py                    # all small models
     python benchmarks/check.py swin demo          # some
     python benchmarks/check.py --update           # write the table anew
-    python benchmarks/check.py --target vulkan    # of another target, against `results/counts-vulkan.json`
+    python benchmarks/check.py --target vulkan --opt-level O2    # another target, another table: counts-vulkan.json
 
 Counts are exact and do not depend on the machine's speed; times are never asserted.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 
 from smartmem_mlir.bench.counts import (
     TARGET,
-    Table,
     above_baseline,
     improvements,
     markdown,
@@ -39,6 +38,7 @@ def main() -> int:
     parser.add_argument("models", nargs="*", metavar="MODEL", help="names; all by default")
     parser.add_argument("--update", action="store_true", help="write the table anew")
     parser.add_argument("--target", default=TARGET, help="target whose kernels are counted (default: %(default)s)")
+    parser.add_argument("--opt-level", help="IREE's optimisation level (default: the target's)")
     parser.add_argument("--table", type=Path, help="the committed table, by default the target's in results/")
     options = parser.parse_args()
     suffix = "" if options.target == TARGET else f"-{options.target}"
@@ -51,7 +51,7 @@ def main() -> int:
         committed = read_table(options.table) if options.table.exists() else None
         if committed is None and not options.update:
             parser.error(f"there is no {options.table}; make it with --update")
-        fresh = measure(chosen, lambda name: print(name, flush=True), options.target)
+        fresh = measure(chosen, lambda name: print(name, flush=True), options.target, options.opt_level)
     except SmartMemError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -61,7 +61,7 @@ def main() -> int:
         print(f"better: {line}")
     if options.update:
         kept = committed.models if committed is not None and options.models else {}
-        merged = Table(compiler=fresh.compiler, target=fresh.target, models={**kept, **fresh.models})
+        merged = fresh.model_copy(update={"models": {**kept, **fresh.models}})
         options.table.parent.mkdir(parents=True, exist_ok=True)
         options.table.write_text(merged.model_dump_json(indent=1, exclude_none=True) + "\n")
         options.table.with_suffix(".md").write_text(markdown(merged))

@@ -35,6 +35,7 @@ class Table(BaseModel):
         compiler: Version of iree-compile that the counts are from; another version forms other kernels.
         target: The target.
         models: Entries by model and variant.
+        opt_level: IREE's optimisation level; the target's own if None.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +43,7 @@ class Table(BaseModel):
     compiler: str
     target: str
     models: dict[str, dict[str, Entry]]
+    opt_level: str | None = None
 
 
 def read_table(path: Path) -> Table:
@@ -71,15 +73,21 @@ def small_models(recipes: Path) -> dict[str, Callable[[Path], None]]:
     return {"demo": save_demo, **{path.stem: writer(path) for path in sorted(recipes.glob("*.onnx"))}}
 
 
-def measure(models: Mapping[str, Callable[[Path], None]], say: Callable[[str], None], target: str = TARGET) -> Table:
-    """Count every model in every variant, at the target's optimisation level.
+def measure(
+    models: Mapping[str, Callable[[Path], None]],
+    say: Callable[[str], None],
+    target: str = TARGET,
+    opt_level: str | None = None,
+) -> Table:
+    """Count every model in every variant.
 
     Nothing is compiled beyond the IR that kernels are counted on: whether each fits the target's memory is not asked.
 
     Args:
         models: See :func:`small_models`.
         say: Told what happens next.
-        target: Whose pipeline and level to use.
+        target: Whose pipeline to use.
+        opt_level: IREE's optimisation level; the target's own if None.
     """
     measured = {}
     for name, write in models.items():
@@ -87,8 +95,8 @@ def measure(models: Mapping[str, Callable[[Path], None]], say: Callable[[str], N
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / f"{name}.onnx"
             write(model)
-            measured[name] = {variant: _count(model, variant, Path(folder), target) for variant in VARIANTS}
-    return Table(compiler=str(package_version(COMPILER_PACKAGE)), target=target, models=measured)
+            measured[name] = {variant: _count(model, variant, Path(folder), target, opt_level) for variant in VARIANTS}
+    return Table(compiler=str(package_version(COMPILER_PACKAGE)), target=target, models=measured, opt_level=opt_level)
 
 
 def regressions(committed: Table, fresh: Table) -> list[str]:
@@ -149,10 +157,11 @@ def above_baseline(table: Table) -> list[str]:
 
 def markdown(table: Table) -> str:
     """The table for people: kernels, data-movement kernels and MB moved by all kernels and copies, before and after."""
+    level = f" --opt-level {table.opt_level}" if table.opt_level else ""
     lines = [
-        f"# Small models, target {table.target}, plain IREE {table.compiler} -> SmartMem",
+        f"# Small models, {table.target} at {table.opt_level or 'its level'}: plain IREE {table.compiler} -> SmartMem",
         "",
-        f"Written by `benchmarks/check.py --target {table.target} --update`, with the JSON file of the same name.",
+        f"Written by `benchmarks/check.py --target {table.target}{level} --update`, as the JSON file of the same name.",
         "Counted on the flow IR; data movement is what moves elements without arithmetic, copies outside kernels too.",
         "",
         "| model | kernels | data-movement kernels | data movement, MB | all reads and writes, MB |",
@@ -202,7 +211,7 @@ def _entries(table: Table) -> Iterator[tuple[str, str, Entry]]:
             yield name, variant, entry
 
 
-def _count(model: Path, variant: str, folder: Path, target: str) -> Entry:
+def _count(model: Path, variant: str, folder: Path, target: str, opt_level: str | None) -> Entry:
     from smartmem_mlir import api
     from smartmem_mlir.iree.build import compile_to_flow
     from smartmem_mlir.targets import load_target
@@ -213,7 +222,7 @@ def _count(model: Path, variant: str, folder: Path, target: str) -> Entry:
         source.write_text(text)
         with _discarded_reproducer() as reproducer:
             options = CompilerOptions(reproducer=reproducer)
-            flow = compile_to_flow(source, folder / f"{variant}.flow.mlir", load_target(target), None, options)
+            flow = compile_to_flow(source, folder / f"{variant}.flow.mlir", load_target(target), opt_level, options)
     except CompilerError as error:
         return Entry(error=error.what)
     return Entry(counts=counts_from(flow))
