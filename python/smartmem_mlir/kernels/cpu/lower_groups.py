@@ -160,7 +160,7 @@ def _key(op: ir.Operation, plan: KernelPlan) -> str:
 
 
 def _without_operands(op: ir.Operation) -> str:
-    """A group's text without its operands, and with values named in the order of the text: the same for equal groups."""
+    """A group's text without its operands, and with values named in order: the same for groups that are equal."""
     text = str(op)
     names: dict[str, str] = {}
     return re.sub(r"%\w+", lambda name: names.setdefault(name[0], f"%{len(names)}"), text[text.index(") : (") :])
