@@ -15,8 +15,9 @@ from mlir import ir
 
 from smartmem_mlir.index_maps import movement
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.errors import NotInvertibleError
-from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
+from smartmem_mlir.index_maps.compose import MAX_TERMS
+from smartmem_mlir.index_maps.errors import IndexOverflowError, NotInvertibleError
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim, term_count
 from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.map import IndexMap
 from smartmem_mlir.index_maps.refine import Digit, Refinement, StridedAccess, factor, refine
@@ -221,8 +222,19 @@ def through_views(value: ir.Value, wanted: Access, extents: Sequence[int]) -> tu
         single = read_view(op).single_map if op is not None and is_view(op) else None
         if op is None or single is None:
             return value, wanted
-        value = op.operands[0]
-        wanted = simplify_exprs([expr.substitute(wanted) for expr in single.exprs], Box.of(extents))
+        behind = read_behind(single, wanted, extents)
+        if behind is None:
+            return value, wanted
+        value, wanted = op.operands[0], behind
+
+
+def read_behind(index_map: IndexMap, wanted: Access, extents: Sequence[int]) -> Access | None:
+    """How to read the source of a view instead of the view; None where that is too much to compute for an index."""
+    try:
+        behind = simplify_exprs([expr.substitute(wanted) for expr in index_map.exprs], Box.of(extents))
+    except IndexOverflowError:
+        return None
+    return behind if term_count(behind) <= MAX_TERMS else None
 
 
 def fold_into_output(op: StructuredOp, view: View) -> tuple[FoldedAccesses, tuple[int, ...]] | None:

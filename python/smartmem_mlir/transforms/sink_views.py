@@ -21,7 +21,7 @@ from smartmem_mlir.index_maps.expr import ZERO, dim
 from smartmem_mlir.index_maps.map import IndexMap
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import View
-from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
+from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read, read_behind
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use, users
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.reordering import Order, can_be_reordered, order_of, reordered
@@ -146,7 +146,10 @@ class _Branch:
             single = read_view(op).single_map if op is not None and is_view(op) else None
             if op is None or single is None:
                 return value, read
-            value, read = op.operands[0], _composed(single, read, extents)
+            behind = read_behind(single, read, extents)
+            if behind is None:
+                return value, read
+            value, read = op.operands[0], behind
         planned = self._views[value].single_map
         assert planned is not None
         return value, _composed(planned, read, extents)
