@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mlir import ir
 
@@ -18,6 +19,8 @@ from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.access_folding import projected_read, reads_index, through_views
+from smartmem_mlir.transforms.claims import access_view, claim, claim_reread, is_recorded, views_above
+from smartmem_mlir.transforms.locations import fuse
 from smartmem_mlir.transforms.structured import (
     Access,
     StructuredOp,
@@ -121,19 +124,46 @@ def _new_reductions(op: StructuredOp, forward: Sequence[Expr], own: Sequence[int
 
 def reordered(op: StructuredOp, order: Order) -> ir.Value:
     """The operation in the new order and the view of it that the old result is, created in its place."""
+    moved: list[ir.Location] = []
+    claimed: list[tuple[ir.Value, Access, ir.Value, View | None, Access]] = []
     with ir.InsertionPoint(op.op), op.op.location:
         inputs: list[ir.Value] = []
         accesses: list[Access] = []
         # The operands as they are by now: `op` was read before the operations in front of it were reordered.
         for value, access in zip(list(op.op.operands)[: len(op.inputs)], op.input_accesses, strict=True):
-            read = order.read(access)
+            read, behind = order.read(access), value
             if not is_projection(read):
-                value, read = through_views(value, read, order.extents)
-            value, read = projected_read(value, read, order.extents)
-            inputs.append(value)
+                behind, read = through_views(value, read, order.extents)
+            above = [view.location for view in views_above(value, behind)]
+            made: list[View] = []
+            with fuse([op.op.location, *above]):
+                source, read = projected_read(behind, read, order.extents, partial(_make_view, made))
+            moved += above
+            inputs.append(source)
             accesses.append(read)
+            if isinstance(value.type, ir.RankedTensorType):
+                claimed.append((value, access, behind, made[0] if made else None, read))
         output = splat_init(op.outputs[0], order.result_shape)
         assert output is not None, "the start value was checked to be uniform"
         accesses.append(order.result_access)
-        made = build_generic(inputs, [output], accesses, order.reductions, op.body).results[0]
-        return write_view(order.result_view, [made], made.type.element_type)
+        claim_reread(op, order.extents, order.old_dims, claimed)
+        _claim_result(op, order)
+        result = build_generic(inputs, [output], accesses, order.reductions, op.body).results[0]
+        with fuse([op.op.location, *moved]):
+            return write_view(order.result_view, [result], result.type.element_type)
+
+
+def _make_view(made: list[View], view: View, value: ir.Value) -> ir.Value:
+    made.append(view)
+    return write_view(view, [value], value.type.element_type)
+
+
+def _claim_result(op: StructuredOp, order: Order) -> None:
+    """Records that the view of the new result holds each element where the old result held it."""
+    if is_recorded():
+        chain = [
+            access_view(order.extents, op.extents, order.old_dims),
+            access_view(op.extents, shape_of(op.outputs[0]), op.output_accesses[0]),
+            order.result_view,
+        ]
+        claim(op.op, chain, access_view(order.extents, order.result_shape, order.result_access))
