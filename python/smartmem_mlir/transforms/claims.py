@@ -91,7 +91,9 @@ def tell(
     evidence = current_evidence()
     if evidence is None:
         return
-    single = read_view(view_op).single_map if view_op.name == "smartmem.view" else None
+    # Most views are raised and cancel each other: nobody asks for their maps, and printing them takes its time.
+    taken = how in ("read", "written", "index", "copy", "reordered") and view_op.name == "smartmem.view"
+    single = read_view(view_op).single_map if taken else None
     evidence.fates.append(
         Fate(
             evidence.transform,
