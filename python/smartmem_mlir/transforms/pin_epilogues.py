@@ -40,9 +40,10 @@ def pin_epilogues(root: ir.Operation) -> int:
         if not _is_shared(op.results[0]) or not _feeds_reduction(op.results[0]):
             continue
         members = _chain(op)
-        if any(map(_is_scattered, members)):
-            continue
-        if not any(map(_is_contraction, members)):
+        if any(map(_is_contraction, members)):
+            if any(map(_is_scattered, members)):
+                continue
+        else:
             if not _has_rows(op) or _reductions_before(op) == 1:
                 continue
             members = _made_for(op)
