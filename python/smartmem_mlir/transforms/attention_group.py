@@ -10,7 +10,6 @@ The analysis changes nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -32,6 +31,7 @@ from smartmem_mlir.transforms.contraction_group import (
     placement,
     read_behind_views,
 )
+from smartmem_mlir.transforms.scalar_bodies import chain_of, is_nan_test, maximum_result, selected, sum_result
 from smartmem_mlir.transforms.structured import StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, splat_constant
 
@@ -39,9 +39,6 @@ MAXIMUM = -2
 """Number by which steps call the maximum of a row of scores."""
 SUM = -1
 """Number by which steps call the sum of a row of weights."""
-
-_LOWEST = -3.4e38
-"""A maximum may start from -inf or from the least number that there is."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +204,7 @@ class AttentionReader:
         wanted = MAXIMUM if self.phase is _Phase.SCORES else SUM
         if wanted == SUM and (self.phase is not _Phase.WEIGHTS or self.divided or SUM in self.growth.number.values()):
             return False
-        result = _maximum_result(op) if wanted == MAXIMUM else _sum_result(op)
+        result = maximum_result(op) if wanted == MAXIMUM else sum_result(op)
         own = own_dims(self.growth, op)
         if result is None or own is None:
             return False
@@ -231,9 +228,9 @@ class AttentionReader:
         if placed is None:
             return False
         axis = int(op.attributes["dimension"].value)
-        self.keys, self.scores = placed[axis].dims, tuple(self.growth.steps)
-        if self.keys & _dims([expr for d, expr in enumerate(placed) if d != axis]):
+        if placed[axis].dims & _dims([expr for d, expr in enumerate(placed) if d != axis]):
             return False
+        self.keys, self.scores = placed[axis].dims, tuple(self.growth.steps)
         self.growth.placed[op.results[0]] = placed
         self._advance(op.results[0], _Phase.WEIGHTS)
         self.divided = True
@@ -248,22 +245,18 @@ class AttentionReader:
             return False
         result, step = op.op.results[0], growth.steps[-1]
         phase: _Phase | None = self.phase
-        if self.phase is _Phase.MAXIMUM:
-            phase = {("arith.subf",): _Phase.SHIFTED, ("arith.subf", "math.exp"): _Phase.WEIGHTS}.get(_body(step))
-            phase = phase if _operands(step, self) == ("current", MAXIMUM) else None
-        elif self.phase is _Phase.SHIFTED:
-            phase = _Phase.WEIGHTS if _body(step) == ("math.exp",) and _operands(step, self) == ("current",) else None
-        elif self.phase is _Phase.SCORES and not self._uses_current(step):
-            phase = None
+        if self.phase in (_Phase.MAXIMUM, _Phase.SHIFTED):
+            wanted: dict[tuple[object, ...], _Phase] = {
+                (_Phase.MAXIMUM, ("arith.subf",), ("current", MAXIMUM)): _Phase.SHIFTED,
+                (_Phase.MAXIMUM, ("arith.subf", "math.exp"), ("current", MAXIMUM)): _Phase.WEIGHTS,
+                (_Phase.SHIFTED, ("math.exp",), ("current",)): _Phase.WEIGHTS,
+            }
+            phase = wanted.get((self.phase, chain_of(step.body), _operands(step, self)))
         if phase is None:
             del growth.steps[before:], growth.placed[result], growth.number[result]
             return False
         self._advance(result, phase)
         return True
-
-    def _uses_current(self, step: Step) -> bool:
-        """Scores are computed one from the other; an earlier one may be read as well."""
-        return any(isinstance(argument, int) for argument in step.arguments)
 
     def _advance(self, result: ir.Value, phase: _Phase) -> None:
         """Makes `result` the value to go on from."""
@@ -277,7 +270,7 @@ class AttentionReader:
         if self.divided or not add_step(trial, op):
             return False
         step = trial.steps[-1]
-        if _body(step) != ("arith.divf",) or _operands(step, self) != ("current", SUM):
+        if chain_of(step.body) != ("arith.divf",) or _operands(step, self) != ("current", SUM):
             return False
         result = op.op.results[0]
         self.growth.placed[result] = trial.placed[result]
@@ -287,22 +280,16 @@ class AttentionReader:
 
     def _guard(self, op: StructuredOp) -> bool:
         """`w != w ? 0 : w` in two operations: what some exporters add for rows that are masked altogether."""
-        body = [inner.operation for inner in op.body.operations]
         result = op.op.results[0]
-        if not self.divided or len(body) != 2:
+        if not self.divided or self.current is None:
             return False
-        if body[0].name == "arith.cmpf" and all(value == self.current for value in op.inputs):
-            if ir.IntegerAttr(body[0].attributes["predicate"]).value not in _NOT_EQUAL or len(set(op.accesses)) != 1:
-                return False
-            self.undefined[result] = op.inputs[0]
+        if is_nan_test(op, self.current):
+            self.undefined[result] = self.current
             return True
-        if body[0].name != "arith.select":
+        choice = selected(op)
+        if choice is None or self.undefined.get(choice[0]) != self.current or choice[2] != self.current:
             return False
-        condition, zero, weights = (_read_by(op, value) for value in body[0].operands)
-        if self.undefined.get(condition) != self.current or weights != self.current or splat_constant(zero) != 0.0:
-            return False
-        read = {access for value, access in zip(op.inputs, op.accesses, strict=False) if value in (condition, weights)}
-        if len(read) != 1:
+        if splat_constant(choice[1]) != 0.0:
             return False
         own = own_dims(self.growth, op)
         if own is None:
@@ -360,10 +347,6 @@ class AttentionReader:
         return True
 
 
-_NOT_EQUAL = (13, 14)
-"""Predicates of arith.cmpf that, of a value and itself, hold for nan alone: une and uno."""
-
-
 def read_attention_group(members: Sequence[ir.Operation]) -> AttentionGroup | None:
     """Reads operations as one kernel.
 
@@ -391,19 +374,6 @@ def _is_argument(value: ir.Value) -> bool:
     return isinstance(value.owner, ir.Block)
 
 
-def _read_by(op: StructuredOp, value: ir.Value) -> ir.Value:
-    """The tensor whose element a value of the body is; a value from outside is itself."""
-    if not _is_argument(value) or value.owner != op.body:
-        return value
-    number = ir.BlockArgument(value).arg_number
-    return op.inputs[number] if number < len(op.inputs) else op.outputs[number - len(op.inputs)]
-
-
-def _body(step: Step) -> tuple[str, ...]:
-    """Names of the operations of a scalar computation, without the yield."""
-    return tuple(op.operation.name for op in step.body.operations)[:-1]
-
-
 def _operands(step: Step, reader: AttentionReader) -> tuple[object, ...]:
     """What the first operation of a step reads: "current", the number of another value of the group, or a read."""
     first = step.body.operations[0].operation
@@ -414,37 +384,3 @@ def _operands(step: Step, reader: AttentionReader) -> tuple[object, ...]:
         is_current = reader.current is not None and argument == reader.growth.number[reader.current]
         found.append("current" if is_current else argument)
     return tuple(found)
-
-
-def _maximum_result(op: StructuredOp) -> int | None:
-    """Which result is the maximum of the input, when nothing uses the others (positions of the maximum)."""
-    for i, yielded in enumerate(list(op.body.operations)[-1].operands):
-        inner = defining_op(yielded)
-        if inner is None or inner.name not in ("arith.maximumf", "arith.maxnumf"):
-            continue
-        start = _fill(op.outputs[i])
-        others = [result for j, result in enumerate(op.op.results) if j != i]
-        if start is None or start > _LOWEST or any(True for other in others for _ in other.uses):
-            return None
-        return i if _arguments(inner) == {0, len(op.inputs) + i} else None
-    return None
-
-
-def _sum_result(op: StructuredOp) -> int | None:
-    body = [inner.operation for inner in op.body.operations]
-    if len(op.outputs) != 1 or len(body) != 2 or body[0].name != "arith.addf" or _fill(op.outputs[0]) != 0.0:
-        return None
-    return 0 if _arguments(body[0]) == {0, 1} else None
-
-
-def _arguments(op: ir.Operation) -> set[int]:
-    return {ir.BlockArgument(value).arg_number for value in op.operands if _is_argument(value)}
-
-
-def _fill(value: ir.Value) -> float | None:
-    """The number that a tensor is filled with."""
-    op = defining_op(value)
-    if op is None or op.name != "linalg.fill":
-        return None
-    number = splat_constant(op.operands[0])
-    return None if number is None or math.isnan(number) else number
