@@ -42,6 +42,7 @@ PASSES: tuple[str, ...] = (
     "raise_views.RaiseViews",
     "recompute_elementwise.RecomputeElementwise",
     "select_layouts.SelectLayouts",
+    "share_borders.ShareBorders",
     "sink_scales.SinkScales",
     "sink_views.SinkViews",
 )
