@@ -43,6 +43,25 @@ class Read:
 
 
 @dataclass(frozen=True)
+class Segments:
+    """A factor that is stacked from several tensors along a dimension that is summed over.
+
+    The sum over the stack is the sum over its parts, one after the other: no kernel has to stack them.
+
+    Args:
+        view: The view that stacks them; None when there is one tensor, which `reads` then holds alone.
+        dimension: The dimension that is cut; None with one tensor.
+        starts: Where each part begins in it.
+        reads: How each part is read, over the whole iteration space.
+    """
+
+    view: ir.Operation | None
+    dimension: int | None
+    starts: tuple[int, ...]
+    reads: tuple[Read, ...]
+
+
+@dataclass(frozen=True)
 class Step:
     """One elementwise operation after the contraction.
 
@@ -62,7 +81,7 @@ class ContractionGroup:
 
     Args:
         root: The contraction.
-        lhs: First factor.
+        lhs: First factor, in one or more parts.
         rhs: Second factor.
         initial: What the sum starts from: a number, or a tensor to read.
         steps: What is computed from the sum, in order; the last step's result is written.
@@ -72,7 +91,7 @@ class ContractionGroup:
     """
 
     root: StructuredOp
-    lhs: Read
+    lhs: Segments
     rhs: Read
     initial: float | Read
     steps: tuple[Step, ...]
@@ -139,8 +158,41 @@ def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup 
             return None
         last = op.results[0]
     lhs, rhs = (read_behind_views(growth.space, root.inputs[i], root.input_accesses[i]) for i in factors)
+    parts = _segments(root, growth.space, lhs)
     output = Read(last, growth.placed[last])
-    return ContractionGroup(root, lhs, rhs, initial, tuple(growth.steps), output, border, tuple(members))
+    return ContractionGroup(root, parts, rhs, initial, tuple(growth.steps), output, border, tuple(members))
+
+
+def whole(read: Read) -> Segments:
+    """A factor that is one tensor."""
+    return Segments(None, None, (0,), (read,))
+
+
+def _segments(root: StructuredOp, space: Box, read: Read) -> Segments:
+    """The parts of a factor that a view stacks along a reduction; the factor as it is when it is none of that kind."""
+    op = defining_op(read.value)
+    if op is None or not is_view(op):
+        return whole(read)
+    view = read_view(op)
+    cut = {
+        axis
+        for piece in view.pieces
+        for axis, extent in enumerate(view.shape)
+        if (piece.box.lo[axis], piece.box.hi[axis]) != (0, extent)
+    }
+    if len(view.pieces) < 2 or len(cut) != 1 or any(isinstance(piece.source, Fill) for piece in view.pieces):
+        return whole(read)
+    (axis,) = cut
+    atom = read.access[axis].single_atom
+    if not isinstance(atom, Dim) or not root.reductions[atom.index] or root.extents[atom.index] != view.shape[axis]:
+        return whole(read)
+    parts = []
+    for piece in sorted(view.pieces, key=lambda piece: piece.box.lo[axis]):
+        assert isinstance(piece.source, int)
+        inside = space.with_axis(atom.index, piece.box.lo[axis], piece.box.hi[axis])
+        access = simplify_exprs([expr.substitute(read.access) for expr in piece.exprs], inside)
+        parts.append((piece.box.lo[axis], read_behind_views(inside, op.operands[piece.source], access)))
+    return Segments(op, atom.index, tuple(start for start, _ in parts), tuple(part for _, part in parts))
 
 
 def is_bordered(op: ir.Operation) -> bool:

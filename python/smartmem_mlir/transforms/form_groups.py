@@ -136,13 +136,16 @@ def _with_operand_views(group: ContractionGroup | AttentionGroup) -> list[ir.Ope
     """The members and, before them, the views and initial values that they read."""
     found: list[ir.Operation] = []
     seen = set(group.members)
+    stacked = group.lhs.view if isinstance(group, ContractionGroup) else None
 
     def visit(op: ir.Operation) -> None:
         for operand in op.operands:
             inner = defining_op(operand)
             if inner is None or inner in seen:
                 continue
-            folded = is_view(inner) and read_view(inner).single_map is not None
+            folded = is_view(inner) and (
+                read_view(inner).single_map is not None or (stacked is not None and inner == stacked)
+            )
             if folded or inner.name in ("tensor.empty", "linalg.fill"):
                 seen.add(inner)
                 visit(inner)

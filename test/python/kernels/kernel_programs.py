@@ -169,6 +169,31 @@ def separable(p: Program) -> Tensor:
     return p.generic([(x, [0, "d1 + d3", "d2 + d4"]), (k, [0, 3, 4])], [0, 1, 2], "ppprr", body, array, init=init.name)
 
 
+def stacked(p: Program) -> Tensor:
+    """A product of two tensors side by side: two sums, one after the other, and no tensor that holds both."""
+    x, y = p.argument([6, 5]), p.argument([7, 6])
+    return math_.matmul(p, p.concat([x, p.transpose(y, [1, 0])], 1), weight(p, [12, 20]))
+
+
+def stacked_images(size: int, enlarged: bool) -> Callable[[Program], Tensor]:
+    """Three images stacked along the channels in front of a convolution; one of them may be half as large."""
+
+    def build(p: Program) -> Tensor:
+        middle = p.argument([5, 3, 4] if enlarged else [5, 6, 8])
+        if enlarged:
+            grown = p.broadcast(middle, [5, 3, 2, 4, 2], [2, 4])
+            middle = p.collapse(grown, [[0], [1, 2], [3, 4]])
+        x = p.concat([p.argument([2, 6, 8]), middle, p.argument([9, 6, 8])], 0)
+        k = weight(p, [11, 16, size, size])
+        array = _convolve(x.array, k.array, 1, 1, 1, 7 - size, 9 - size)
+        body = "%m = arith.mulf %x0, %x1 : f32\n    %y = arith.addf %m, %o : f32\n    linalg.yield %y : f32"
+        init = p.fill(0.0, array.shape)
+        reads = [(x, [3, "d1 + d4", "d2 + d5"]), (k, [0, 3, 4, 5])]
+        return p.generic(reads, [0, 1, 2], "ppprrr", body, array, init=init.name)
+
+    return build
+
+
 PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     **{
         f"matmul_{m}x{k}x{n}": matmul(m, k, n)
@@ -199,6 +224,9 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "depthwise_stride": depthwise((32, 9, 9), 5, stride=2, pad=2),
     "two_convolutions": two_convolutions,
     "separable": separable,
+    "stacked": stacked,
+    "stacked_images": stacked_images(3, enlarged=False),
+    "stacked_enlarged": stacked_images(1, enlarged=True),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from mlir import ir
@@ -11,7 +12,7 @@ from mlir.dialects import arith, memref, scf, vector
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Expr
-from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, SplitAddress, split_address
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, split_address
 from smartmem_mlir.kernels.cpu.functions import FUNCTIONS
 from smartmem_mlir.kernels.cpu.plan import KernelPlan
 from smartmem_mlir.transforms.contraction_group import Read, Step
@@ -145,7 +146,7 @@ class ContractionEmitter:
             scf.YieldOp([])
         for tail in sorted(tails - {0}):
             this = arith.cmpi(arith.CmpIPredicate.eq, rest, _index(tail))
-            self._if(this, lambda tail=tail: self._tile(_Tile(full_end, panel, tail, widths)))
+            self._if(this, partial(self._tile, _Tile(full_end, panel, tail, widths)))
 
     def _tile(self, tile: _Tile) -> None:
         sums = self._sums(tile)
@@ -157,29 +158,47 @@ class ContractionEmitter:
     def _sums(self, tile: _Tile) -> list[ir.Value]:
         plan = self._plan
         zero = vector.broadcast(self._vector, arith.constant(self._f32, 0.0))
-        lhs_rows = self._row_addresses(plan.lhs, tile)
+        parts = [self._row_addresses(address, tile) for address in plan.lhs]
+        bounds = self._part_bounds()
         rhs_base = index_value(plan.rhs.outer, [None, tile.panel])
         extents = plan.tiling.reduction_extents
 
-        def nest(level: int, indices: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
+        def nest(level: int, part: int, indices: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             if level == len(extents):
-                return self._step(tile, lhs_rows, rhs_base, indices, sums)
-            extent = extents[level]
-            if extent <= UNROLLED_TRIPS and level == len(extents) - 1:
-                for trip in range(extent):
-                    sums = nest(level + 1, [*indices, _index(trip)], sums)
+                return self._step(tile, part, parts[part], rhs_base, indices, sums)
+            if plan.tiling.reductions[level] == plan.group.lhs.dimension:
+                for number, (start, stop) in enumerate(bounds):
+                    sums = trips(level, number, start, stop, indices, sums)
                 return sums
-            loop = scf.ForOp(_index(0), _index(extent), _index(1), sums)
+            return trips(level, part, 0, extents[level], indices, sums)
+
+        def trips(
+            level: int, part: int, start: int, stop: int, indices: list[ir.Value], sums: list[ir.Value]
+        ) -> list[ir.Value]:
+            if stop - start <= UNROLLED_TRIPS and level == len(extents) - 1:
+                for trip in range(start, stop):
+                    sums = nest(level + 1, part, [*indices, _index(trip)], sums)
+                return sums
+            loop = scf.ForOp(_index(start), _index(stop), _index(1), sums)
             with ir.InsertionPoint(loop.body):
-                inner = nest(level + 1, [*indices, loop.induction_variable], list(loop.inner_iter_args))
+                inner = nest(level + 1, part, [*indices, loop.induction_variable], list(loop.inner_iter_args))
                 scf.YieldOp(inner)
             return list(loop.results)
 
-        return nest(0, [], [zero] * (tile.rows * len(tile.widths)))
+        return nest(0, 0, [], [zero] * (tile.rows * len(tile.widths)))
+
+    def _part_bounds(self) -> list[tuple[int, int]]:
+        """Start and stop of each part of the left factor along the dimension that it is stacked along."""
+        lhs = self._plan.group.lhs
+        if lhs.dimension is None:
+            return []
+        stops = [*lhs.starts[1:], self._plan.tiling.extents[lhs.dimension]]
+        return list(zip(lhs.starts, stops, strict=True))
 
     def _step(
         self,
         tile: _Tile,
+        part: int,
         lhs_rows: Sequence[tuple[ir.Value, int]],
         rhs_base: ir.Value,
         indices: Sequence[ir.Value],
@@ -192,16 +211,17 @@ class ContractionEmitter:
         width = len(tile.widths)
         valid = (plan.lanes,) * width if plan.packed else tile.widths
         rhs = [self._load(group.rhs.value, rhs_at, j, lanes) for j, lanes in enumerate(valid)]
-        inner = None if plan.lhs.inner == Expr(0) else index_value(plan.lhs.inner, at)
+        lhs, value = plan.lhs[part], group.lhs.reads[part].value
+        inner = None if lhs.inner == Expr(0) else index_value(lhs.inner, at)
         result = list(sums)
         for i, (base, offset) in enumerate(lhs_rows):
             address = base if inner is None else arith.addi(base, inner)
             address = address if offset == 0 else arith.addi(address, _index(offset))
-            if not plan.lhs.lanes:
-                element = memref.load(self._buffers[group.lhs.value], [address])
+            if not lhs.lanes:
+                element = memref.load(self._buffers[value], [address])
                 factors = [vector.broadcast(self._vector, element)] * width
             else:
-                factors = [self._load(group.lhs.value, address, j, lanes) for j, lanes in enumerate(tile.widths)]
+                factors = [self._load(value, address, j, lanes) for j, lanes in enumerate(tile.widths)]
             for j in range(width):
                 result[i * width + j] = vector.fma(factors[j], rhs[j], result[i * width + j])
         return result
@@ -307,6 +327,3 @@ class ContractionEmitter:
 
 def _index(value: int) -> ir.Value:
     return arith.constant(ir.IndexType.get(), value)
-
-
-assert LANE < FIRST_REDUCTION

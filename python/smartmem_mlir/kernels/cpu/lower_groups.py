@@ -103,7 +103,8 @@ def _parameter(op: ir.Operation, read: Read) -> ir.Value | None:
 
 def _lower(op: ir.Operation, plan: KernelPlan, module: ir.Block, names: dict[str, str], taken: set[str]) -> None:
     group = plan.group
-    used = [read.value for read in (group.lhs, group.rhs, *reads_after_sum(group)) if _is_argument(read.value)]
+    reads = (*group.lhs.reads, group.rhs, *reads_after_sum(group))
+    used = [read.value for read in reads if _is_argument(read.value)]
     arguments = list(dict.fromkeys(used))
     with ir.InsertionPoint(op), op.location:
         operands = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]

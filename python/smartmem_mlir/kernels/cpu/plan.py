@@ -13,12 +13,9 @@ from itertools import product
 from math import prod
 
 from smartmem_mlir.index_maps.expr import Expr, dim
-from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, SplitAddress, Tiling, split_address
-from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
+from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
 from smartmem_mlir.transforms.view_ops import splat_constant
-
-MAX_PANEL_BYTES = 768 * 1024
-"""A panel of the right-hand side is read once per tile of rows and should stay in the second-level cache."""
 
 WORK_PER_WORKGROUP = 4_000_000
 """Multiply-adds that one workgroup should have at least, some 0.05 ms: starting one costs microseconds."""
@@ -44,7 +41,8 @@ class KernelPlan:
     Args:
         group: What to compute.
         tiling: The walk over the iteration space.
-        lhs: Address of the left factor; its lanes may be 0 (one element times a vector) or 1 (a product of vectors).
+        lhs: Address of each part of the left factor; its lanes may be 0 (one element times a vector) or 1 (a product
+            of vectors).
         rhs: Address of the right factor.
         lanes: Elements of a vector.
         vectors: Vectors of a full panel.
@@ -57,7 +55,7 @@ class KernelPlan:
 
     group: ContractionGroup
     tiling: Tiling
-    lhs: SplitAddress
+    lhs: tuple[SplitAddress, ...]
     rhs: SplitAddress
     lanes: int
     vectors: int
@@ -84,16 +82,18 @@ def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: boo
         None when no dimension has adjacent lanes in every operand that needs them.
     """
     plan = _plan_factors(group, cpu, constant_rhs)
-    if plan is None:
+    if plan is None and group.lhs.view is None:
         # A convolution of channels-first images: weights are the elements that multiply vectors of the image.
-        plan = _plan_factors(replace(group, lhs=group.rhs, rhs=group.lhs), cpu, constant_rhs=False)
+        swapped = replace(group, lhs=whole(group.rhs), rhs=group.lhs.reads[0])
+        plan = _plan_factors(swapped, cpu, constant_rhs=False)
     return plan
 
 
 def _plan_factors(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:
     root = group.root
     parallel = [d for d, reduced in enumerate(root.reductions) if not reduced]
-    in_lhs, in_rhs = (frozenset().union(*(e.dims for e in read.access), ()) for read in (group.lhs, group.rhs))
+    in_lhs = frozenset().union(*(expr.dims for read in group.lhs.reads for expr in read.access), ())
+    in_rhs = frozenset().union(*(expr.dims for expr in group.rhs.access), ())
     # The last dimension of the result is the likeliest to be adjacent; a dimension of the right factor alone is best.
     candidates = sorted((d for d in parallel if d in in_rhs), key=lambda d: (d in in_lhs, -d))
     for lane in candidates:
@@ -115,7 +115,8 @@ def _plan_factors(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) 
 def _reduction_order(group: ContractionGroup, lane: int) -> tuple[int, ...]:
     """Reductions with the one whose steps are shortest in the left factor innermost."""
     root = group.root
-    strides = [(abs(next((c for a, c in group.lhs.address.terms if _is(a, d)), 1 << 40)), d) for d in _reduced(root)]
+    terms = group.lhs.reads[0].address.terms
+    strides = [(abs(next((c for a, c in terms if _is(a, d)), 1 << 40)), d) for d in _reduced(root)]
     return tuple(d for _, d in sorted(strides, reverse=True))
 
 
@@ -143,18 +144,21 @@ def _panels(extent: int, vector_times_vector: bool, cpu: CpuVectors) -> list[tup
 def _fitting(
     group: ContractionGroup, tiling: Tiling, vectors: int, lanes: int, cpu: CpuVectors, packed: bool
 ) -> KernelPlan | None:
-    lhs = split_address(group.lhs.address, tiling)
+    lhs = [split_address(read.address, tiling) for read in group.lhs.reads]
     rhs = packed_address(tiling) if packed else split_address(group.rhs.address, tiling)
-    if lhs is None or rhs is None or rhs.lanes != 1 or 0 in rhs.outer.dims:
+    if rhs is None or rhs.lanes != 1 or ROW in rhs.outer.dims:
+        return None
+    parts = tuple(address for address in lhs if address is not None)
+    if len(parts) < len(lhs) or len({address.lanes for address in parts}) != 1:
         return None
     output = split_address(group.output.address, tiling)
     if output is None or output.lanes != 1:
         return None
     if any(split_address(read.address, tiling) is None for read in reads_after_sum(group)):
         return None
-    tile_rows = _tile_rows(tiling.num_rows, vectors, lhs.lanes, cpu)
+    tile_rows = _tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu)
     block_rows, block_panels = _blocks(tiling, tile_rows)
-    return KernelPlan(group, tiling, lhs, rhs, lanes, vectors, tile_rows, block_rows, block_panels, packed)
+    return KernelPlan(group, tiling, parts, rhs, lanes, vectors, tile_rows, block_rows, block_panels, packed)
 
 
 def packed_address(tiling: Tiling) -> SplitAddress:
