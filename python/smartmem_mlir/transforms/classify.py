@@ -39,6 +39,10 @@ COMPLEXITY: Final[tuple[OpClass, ...]] = ("ild_variable", "ili_variable", "ild_f
 CLASS, REDUCED, READS, WRITE = (f"smartmem.{name}" for name in ("op_class", "reduced_axes", "reads", "write"))
 
 
+Freedom = Literal["any", "joint", "fixed"]
+"""Whether an operand may have any layout, one that the others share, or only the one it has."""
+
+
 @dataclass(frozen=True)
 class Classification:
     """What may be done to an operation's layouts (Tables 3 and 4).
@@ -53,8 +57,12 @@ class Classification:
 
     op_class: OpClass
     reduced_axes: tuple[tuple[int, ...], ...]
-    reads: tuple[Literal["any", "joint", "fixed"], ...]
+    reads: tuple[Freedom, ...]
     write: Literal["any", "fixed"]
+
+
+def _each(freedom: Freedom, operands: int) -> tuple[Freedom, ...]:
+    return (freedom,) * operands
 
 
 def classify(op: ir.Operation) -> Classification | None:
@@ -62,14 +70,14 @@ def classify(op: ir.Operation) -> Classification | None:
     moved = _movement(op)
     if moved is not None:
         op_class, sources = moved
-        return Classification(op_class, ((),) * sources, ("fixed",) * sources, "fixed")
+        return Classification(op_class, ((),) * sources, _each("fixed", sources), "fixed")
     structured = read_structured(op)
     if structured is None:
         return None
     reduced = tuple(_reduced_axes(structured, access) for access in structured.input_accesses)
     if structured.is_elementwise and _one_order(structured):
-        return Classification("ili_variable", reduced, ("joint",) * len(reduced), "any")
-    return Classification("ild_variable", reduced, ("any",) * len(reduced), "any")
+        return Classification("ili_variable", reduced, _each("joint", len(reduced)), "any")
+    return Classification("ild_variable", reduced, _each("any", len(reduced)), "any")
 
 
 def hardest(classes: Iterable[OpClass]) -> OpClass:

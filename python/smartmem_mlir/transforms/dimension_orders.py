@@ -1,8 +1,8 @@
 """Which order the dimensions of each tensor take in memory: the decision, nothing is changed.
 
 An order is a permutation: position i of memory holds dimension `order[i]`, the last position is contiguous. The rule is
-the paper's (section 3.2.2), read for kernels that fill vectors along the result: a contraction writes the dimension that
-comes from its second factor contiguously, because that is what the next contraction reduces over. The order then flows
+the paper's (section 3.2.2), read for kernels that fill vectors along the result: a contraction writes the dimension
+that comes from its second factor contiguously, because that is what the next contraction reduces over. The order then flows
 through whatever follows (elementwise operations, borders, pooling), and each of those takes the order of the largest
 operand it reads. Arguments and results keep the caller's order.
 """
@@ -88,7 +88,7 @@ class DimensionOrders:
         return [d for d in whole if d not in best] + best
 
     def _through_view(self, op: ir.Operation) -> Order:
-        """The order that keeps the source's: each axis of the source puts the axes of the result it moves with there."""
+        """The order that keeps the source's: each axis of the source puts the axes of the result that follow it there."""
         view = read_view(op)
         rank = len(view.shape)
         reads = [piece for piece in view.pieces if isinstance(piece.source, int)]
