@@ -20,6 +20,7 @@ COMMANDS = frozenset({"bench", "cli", "zoo"})
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "signature", "i1_text"}),
     frozenset({"index_maps"}),
+    frozenset({"layouts"}),
     frozenset({"_smartmem"}),
     frozenset({"dialects"}),
     frozenset({"ir"}),
@@ -37,6 +38,7 @@ LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in lay
 FORBIDDEN = {
     "errors": {"mlir", "islpy", "onnx", "torch_mlir", "iree", "onnxruntime", "vulkan", "numpy"},
     "index_maps": {"mlir", "onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
+    "layouts": {"mlir", "onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
     "dialects": {"onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
     "transforms": {"onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
     "kernels": {"onnx", "torch_mlir", "iree", "onnxruntime", "vulkan"},
@@ -100,7 +102,7 @@ def test_islpy_has_one_user() -> None:
 
 @pytest.mark.parametrize("module", ["smartmem_mlir.cli.app", "smartmem_mlir.transforms.registry"])
 def test_starting_imports_nothing_heavy(module: str) -> None:
-    heavy = ["islpy", "onnx", "onnxruntime", "torch_mlir", "iree.runtime", "vulkan", "torch"]
+    heavy = ["islpy", "onnx", "onnxruntime", "torch_mlir", "iree.runtime", "vulkan", "torch", "ortools"]
     code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "[]"

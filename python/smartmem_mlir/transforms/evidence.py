@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from smartmem_mlir.index_maps.evidence import Rewrite
+from smartmem_mlir.layouts.decision import LayoutDecision
 
 _LABEL = re.compile(r"""[\w.]+ (?P<quote>['"])(?P<name>.*)(?P=quote)""")
 """Of a node that the importer made for another: that one's operator and name."""
@@ -61,11 +62,13 @@ class Evidence:
     Args:
         rewrites: Rewrites with their claims.
         fates: What became of views, in order.
+        layouts: How layouts were chosen, for each function.
         transform: The pass that runs.
     """
 
     rewrites: list[Rewrite] = field(default_factory=list)
     fates: list[Fate] = field(default_factory=list)
+    layouts: list[LayoutDecision] = field(default_factory=list)
     transform: str = ""
 
 

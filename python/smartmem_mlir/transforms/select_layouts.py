@@ -1,44 +1,106 @@
 """select-layouts: each tensor is stored with its dimensions in the order that its readers and its writer want.
 
-Structured operations and views take operands and results of any order, so a chosen order costs nothing where both sides
-follow it. Any other operation, the function's arguments and its results keep the order as written; a view stands where
-the two meet.
+The orders are chosen for the whole function (`layouts`: the cheapest choice by a cost model, or the paper's rule) and
+applied at once. Structured operations and views take operands and results of any order, so a chosen order costs nothing
+where both sides follow it. Any other operation, the function's arguments and its results keep the order as written; a
+view stands where the two meet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from mlir import ir
 
+from smartmem_mlir.errors import OptionError
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.index_maps.view import Piece, View
-from smartmem_mlir.transforms.dimension_orders import DimensionOrders, Order, identity_order
+from smartmem_mlir.layouts.decision import DEFAULT_TIME_LIMIT_S, LayoutDecision, Method, decide
+from smartmem_mlir.layouts.graph import Order, identity_order
+from smartmem_mlir.layouts.rates import Rates
+from smartmem_mlir.transforms.evidence import current_evidence
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
-from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.layout_graph import LayoutGraph
+from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import StructuredOp, build_generic, read_structured, splat_init
 from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of, write_view
 
+MAX_TIME_LIMIT_S = 3600.0
 
-def select_layouts(root: ir.Operation) -> int:
+RATES = "smartmem.layout_rates"
+"""Module attribute: the fields of `layouts.rates.Rates` that the target gives, as a dictionary of f64."""
+
+
+def select_layouts(
+    root: ir.Operation, method: Method = "solver", time_limit_s: float = DEFAULT_TIME_LIMIT_S
+) -> list[LayoutDecision]:
     """Chooses and applies orders.
 
+    Args:
+        root: The module.
+        method: How to choose; see `layouts.decision`.
+        time_limit_s: Seconds that the solver may take, for each function.
+
     Returns:
-        How many operations were rewritten.
+        What was decided, for each function.
     """
-    operations = block_operations(root)
-    rewriter = _Rewriter(DimensionOrders(operations))
-    for op in operations:
-        rewriter.rewrite(op)
+    rates = _rates(root)
+    decisions = []
+    for operations in _functions(block_operations(root)):
+        read = LayoutGraph(operations)
+        chosen, decision = decide(read.graph, method, rates, time_limit_s)
+        decisions.append(decision)
+        rewriter = _Rewriter(_Orders(read, chosen))
+        for op in operations:
+            rewriter.rewrite(op)
     erase_dead(root)
-    return rewriter.rewritten
+    evidence = current_evidence()
+    if evidence is not None:
+        evidence.layouts += decisions
+    return decisions
+
+
+def _functions(operations: Sequence[ir.Operation]) -> list[list[ir.Operation]]:
+    """The operations of each function, apart."""
+    found: list[list[ir.Operation]] = []
+    for op in operations:
+        if not found or found[-1][-1].name == "func.return":
+            found.append([])
+        found[-1].append(op)
+    return found
+
+
+def _rates(root: ir.Operation) -> Rates:
+    if RATES not in root.attributes:
+        return Rates()
+    given = {named.name: named.attr.value for named in ir.DictAttr(root.attributes[RATES])}
+    return Rates.of(given)
+
+
+class _Orders:
+    """The order chosen for each value."""
+
+    def __init__(self, read: LayoutGraph, orders: Sequence[Order]) -> None:
+        self._orders = {
+            value: orders[number]
+            for value, number in read.values.items()
+            if orders[number] != identity_order(len(orders[number]))
+        }
+
+    def of(self, value: ir.Value) -> Order:
+        """The order of a tensor value."""
+        return self._orders.get(value) or identity_order(len(shape_of(value)))
+
+    def is_permuted(self, value: ir.Value) -> bool:
+        """Whether the tensor is stored in another order than it is written in."""
+        return value in self._orders
 
 
 class _Rewriter:
-    def __init__(self, orders: DimensionOrders) -> None:
+    def __init__(self, orders: _Orders) -> None:
         self._orders = orders
         self._stored: dict[ir.Value, ir.Value] = {}
         self._restored: dict[ir.Value, ir.Value] = {}
@@ -154,13 +216,23 @@ def _permuting_view(source: ir.Value, axes: Sequence[int]) -> ir.Value:
 class SelectLayouts(Pass):
     """Store each tensor in the order of dimensions that its readers and its writer want.
 
-    A contraction's result is contiguous along the dimension of its second factor, which the next contraction reduces
-    over; what follows takes the order over.
+    `layouts=solver` minimises a model of the time that reads, writes, copies and kernels take, over all tensors
+    together and with a proof; `layouts=paper` has a contraction's result contiguous along the dimension of its second
+    factor, which the next contraction reduces over, and lets what follows take the order over.
     """
 
     argument: ClassVar[str] = "smartmem-select-layouts"
     example: ClassVar[str] = "convolutions.mlir"
 
+    layouts: Literal["solver", "paper"] = option(
+        "paper", "how to choose: the cheapest layouts of all, or the paper's rule"
+    )
+    time_limit_s: float = option(DEFAULT_TIME_LIMIT_S, "seconds that the solver may take")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.time_limit_s <= MAX_TIME_LIMIT_S:
+            raise OptionError(f"time-limit-s is {self.time_limit_s:g}", hint=f"give 0 to {MAX_TIME_LIMIT_S:g} seconds")
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        select_layouts(op)
+        select_layouts(op, self.layouts, self.time_limit_s)

@@ -1,6 +1,6 @@
 // Channels first, as importers write it. The first convolution writes its channels contiguously, the padding and the
 // activation follow, and the second reads them so; the function's argument and result keep the caller's order.
-// RUN: smartmem-opt %s --smartmem-select-layouts | FileCheck %s
+// RUN: smartmem-opt %s --smartmem-select-layouts=layouts=paper | FileCheck %s
 
 #image = affine_map<(f, h, w, c, r, s) -> (c, h + r, w + s)>
 #weight = affine_map<(f, h, w, c, r, s) -> (f, c, r, s)>
