@@ -26,6 +26,7 @@ MAX_CANDIDATES = 6
 """Orders of one tensor: the written one, the paper's, and what is asked for first."""
 
 AS_WRITTEN = "as written"
+PAPER = "the paper's rule"
 
 
 def find_candidates(graph: Graph, paper: Sequence[Order]) -> tuple[Variable, ...]:
@@ -37,7 +38,8 @@ def find_candidates(graph: Graph, paper: Sequence[Order]) -> tuple[Variable, ...
     """
     search = _Search(graph)
     for tensor, order in enumerate(paper):
-        search.offer(tensor, order, "the paper's rule")
+        search.offer(tensor, order, PAPER)
+    search.settle(paper)
     for op in graph.operations:
         if isinstance(op, Loops) and op.contraction:
             for tensor, order in _asked(op):
@@ -66,18 +68,25 @@ class _Search:
         self.graph = graph
         self.found: list[dict[Order, str]] = [{identity_order(len(t.shape)): AS_WRITTEN} for t in graph.tensors]
         self._pending: deque[tuple[int, Order]] = deque()
+        self._settled: set[int] = set()
 
     def offer(self, tensor: int, order: Order, asked_by: str) -> None:
         """Notes a candidate, unless the tensor's order is given or it has enough of them."""
         found = self.found[tensor]
-        if self.graph.tensors[tensor].pinned or len(found) >= MAX_CANDIDATES:
+        if self.graph.tensors[tensor].pinned or tensor in self._settled:
             return
-        if found.get(order) == "the paper's rule":
+        if found.get(order) == PAPER:
             # Who wants it says more.
             found[order] = asked_by
-        elif order not in found:
+        elif order not in found and len(found) < MAX_CANDIDATES:
             found[order] = asked_by
             self._pending.append((tensor, order))
+
+    def settle(self, paper: Sequence[Order]) -> None:
+        """Leaves tensors that exist only inside a kernel to the paper's rule."""
+        self._settled = {number for number, tensor in enumerate(self.graph.tensors) if tensor.internal}
+        for tensor in self._settled:
+            self.found[tensor] = {paper[tensor]: PAPER}
 
     def spread(self) -> None:
         """Carries candidates over, the first asked for first, until nothing new is found."""

@@ -21,6 +21,9 @@ from smartmem_mlir.layouts.propagation import leading_dim
 from smartmem_mlir.layouts.rates import Rates
 from smartmem_mlir.layouts.strides import is_linear, walk
 
+TILE_ROWS = 8
+"""Rows that a generated kernel computes together, about."""
+
 
 def price(graph: Graph, variables: Sequence[Variable], rates: Rates) -> Problem:
     """The problem of choosing among candidates.
@@ -97,7 +100,11 @@ class _Pricing:
 
     def _contraction(self, op: Loops) -> Iterator[Term]:
         touched = [use.tensor for use in (*op.inputs[:2], op.outputs[0])]
-        yield self._term(op.name, "kernel", touched, partial(self._kernel_ns, op))
+        if op.attention:
+            # Its kernel takes operands in any order.
+            yield Term(op.name, "kernel", (), (round(prod(op.extents) / self.rates.kernel_macs_per_ns),))
+        else:
+            yield self._term(op.name, "kernel", touched, partial(self._kernel_ns, op))
         for use in (*op.inputs, op.outputs[0]):
             tensor = self.graph.tensors[use.tensor]
             if not tensor.constant:
@@ -130,11 +137,12 @@ class _Pricing:
         return best
 
     def _touched_ns(self, op: Loops, use: Use, orders: dict[int, Order]) -> float:
-        """Cache lines that a kernel touches: rows and reductions are near each other in time, whichever is inner."""
+        """Cache lines that a kernel touches: where it steps from line to line, a tile of rows shares each of them."""
         tensor, order = self.graph.tensors[use.tensor], orders[use.tensor]
-        inner = [d for axis in reversed(order) if (d := leading_dim(use.access[axis])) is not None]
-        walked = walk(use.access, tensor.shape, order, op.extents, tuple(dict.fromkeys(inner)))
-        return self._stream_ns(tensor, tensor.elements, walked.run)
+        strides = walk(use.access, tensor.shape, order, op.extents, ()).strides
+        near = (d for d, reduced in enumerate(op.reductions) if reduced or all(d in u.dims for u in op.inputs[:2]))
+        streams = use not in op.inputs[:1] or any(strides[d] == 1 for d in near)
+        return self._stream_ns(tensor, tensor.elements, tensor.elements if streams else TILE_ROWS)
 
     # Views and copies.
 
@@ -173,7 +181,12 @@ class _Pricing:
         if len(writers) == 1 and isinstance(writers[0], Loops) and self._ends_a_contraction(writers[0]):
             return True
         readers = self.graph.readers.get(move.result, ())
-        return bool(readers) and all(isinstance(op, Loops) and op.has_kernel for op in readers)
+        # A border is its producer's to write.
+        return (
+            all(isinstance(piece.source, int) for piece in move.view.pieces)
+            and bool(readers)
+            and all(isinstance(op, Loops) and op.has_kernel for op in readers)
+        )
 
     def _ends_a_contraction(self, op: Loops) -> bool:
         while not op.contraction:

@@ -44,6 +44,7 @@ class Tensor:
         element_bytes: Bytes of one element.
         pinned: Whether its order is given: arguments, and results of operations that take no other.
         constant: Whether its elements are known at compile time, so that they can be stored in any order for nothing.
+        internal: Whether it exists only inside a kernel (scores of an attention), so that its order costs nothing.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Tensor:
     element_bytes: int
     pinned: bool = False
     constant: bool = False
+    internal: bool = False
 
     @property
     def elements(self) -> int:
@@ -89,6 +91,7 @@ class Loops:
         starts: For each output, the tensor whose elements it starts from, None where it starts from one number.
         contraction: Whether it sums products of its first two inputs.
         has_kernel: Whether the body is one that kernel generators take.
+        attention: Whether it is part of an attention, whose kernel takes its operands in any order.
     """
 
     name: str
@@ -99,6 +102,7 @@ class Loops:
     starts: tuple[int | None, ...]
     contraction: bool = False
     has_kernel: bool = False
+    attention: bool = False
 
     @property
     def permutable(self) -> bool:

@@ -15,7 +15,7 @@ class Variable:
 
     Args:
         name: For people.
-        orders: The candidates, the written order first; each a permutation.
+        orders: The candidates, the written order first unless it is none of them; each a permutation.
         asked_by: For each candidate, the operation that wants it.
     """
 

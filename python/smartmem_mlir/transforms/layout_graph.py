@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from mlir import ir
 
 from smartmem_mlir.layouts.graph import Graph, Loops, Move, Opaque, Operation, Tensor, Use
+from smartmem_mlir.transforms.attention_growth import grow_attention
 from smartmem_mlir.transforms.contraction_group import contraction_factors
+from smartmem_mlir.transforms.contraction_growth import is_contraction
+from smartmem_mlir.transforms.ir_walk import Positions
 from smartmem_mlir.transforms.locations import node_names
 from smartmem_mlir.transforms.structured import StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
@@ -28,6 +31,7 @@ class LayoutGraph:
     def __init__(self, operations: Sequence[ir.Operation]) -> None:
         self._numbers: dict[ir.Value, int] = {}
         self._tensors: list[Tensor] = []
+        self._inside, self._attention = _attentions(operations)
         read = [self._operation(op, place) for place, op in enumerate(operations)]
         self.graph = Graph(tuple(self._tensors), tuple(op for op in read if op is not None))
 
@@ -73,6 +77,7 @@ class LayoutGraph:
             starts,
             contraction=op.is_contraction and len(inputs) == len(op.inputs) == 2,
             has_kernel=contraction_factors(op) is not None,
+            attention=op.op.results[0] in self._attention,
         )
         if not loops.permutable:
             for use in outputs:
@@ -99,8 +104,24 @@ class LayoutGraph:
         shape = tuple(extent if static or not type_.is_dynamic_dim(i) else 1 for i, extent in enumerate(type_.shape))
         width = type_.element_type.width if hasattr(type_.element_type, "width") else 64
         number = self._numbers[value] = len(self._tensors)
-        self._tensors.append(Tensor(name, shape, max(1, width // 8), pinned or not static, constant))
+        internal = value in self._inside
+        self._tensors.append(Tensor(name, shape, max(1, width // 8), pinned or not static, constant, internal))
         return number
+
+
+def _attentions(operations: Sequence[ir.Operation]) -> tuple[set[ir.Value], set[ir.Value]]:
+    """The values that exist only inside attention kernels, and the results of all contractions in them."""
+    position = Positions(operations)
+    inside: set[ir.Value] = set()
+    computed: set[ir.Value] = set()
+    for op in operations:
+        if is_contraction(op) and op.results[0] not in computed:
+            group = grow_attention(op, position)
+            if group is not None:
+                results = [result for member in group.members for result in member.results]
+                inside.update(result for result in results if result != group.output.value)
+                computed.update(results)
+    return inside, computed
 
 
 def _is_tensor(value: ir.Value) -> bool:
