@@ -90,7 +90,8 @@ class SplitAddress:
     Args:
         outer: Fixed for a row and a panel.
         inner: Moves with the reduction.
-        lanes: 1 where lanes are adjacent elements, 0 where all lanes read the same one.
+        lanes: Distance between the elements of successive lanes: 1 where they are adjacent, 0 where all lanes read
+            the same one.
     """
 
     outer: Expr
@@ -106,7 +107,7 @@ class SplitAddress:
 
 
 def split_address(address: Expr, tiling: Tiling) -> SplitAddress | None:
-    """Splits an address over the iteration space; None when it is no such sum or its lanes are not adjacent."""
+    """Splits an address over the iteration space; None when it is no such sum."""
     (tiled,) = simplify_exprs([address.substitute(tiling.substitution())], tiling.box)
     outer, inner, lanes = Expr(tiled.const), Expr(0), 0
     for atom, coefficient in tiled.terms:
@@ -115,8 +116,8 @@ def split_address(address: Expr, tiling: Tiling) -> SplitAddress | None:
             outer = outer + term
         elif min(term.dims) >= FIRST_REDUCTION:
             inner = inner + term
-        elif atom is Dim(LANE) and coefficient == 1:
-            lanes = 1
+        elif atom is Dim(LANE):
+            lanes = coefficient
         else:
             return None
     return SplitAddress(outer, inner, lanes)

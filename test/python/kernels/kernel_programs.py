@@ -34,6 +34,18 @@ def einsum(equation: str, lhs: Sequence[int], rhs: Sequence[int], constant: bool
     return build
 
 
+def gram(p: Program) -> Tensor:
+    """A tensor times itself: what would be laid out anew for one factor is read as it is for the other."""
+    x = p.argument([20, 9])
+    return math_.contract(p, x, x, "mk,nk->mn")
+
+
+def scattered(p: Program) -> Tensor:
+    """A product, a bias and a residual whose elements stand apart for successive columns of the weight."""
+    product = math_.contract(p, p.argument([21, 70]), weight(p, [70, 37]), "mk,kn->nm")
+    return math_.binary(p, math_.binary(p, product, p.argument([37, 21])), weight(p, [37]), "mulf", [0])
+
+
 def bias_and_tanh(p: Program) -> Tensor:
     product = math_.matmul(p, p.argument([13, 20]), weight(p, [20, 37]))
     return math_.unary(p, math_.binary(p, product, weight(p, [37]), "addf", [1]), "math.tanh")
@@ -206,6 +218,10 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "two_reductions": einsum("mkl,klhd->mhd", (6, 3, 4), (3, 4, 2, 17), True),
     "heads_outermost": einsum("mk,khd->hmd", (6, 8), (8, 3, 20), True),
     "keys_transposed": einsum("bmk,bnk->bmn", (2, 6, 8), (2, 9, 8), False),
+    "keys_of_many_rows": einsum("bmk,bnk->bmn", (2, 18, 8), (2, 9, 8), False),
+    "positions": einsum("mhk,nhk->mhn", (20, 2, 6), (37, 2, 6), False),
+    "gram": gram,
+    "scattered": scattered,
     "columns_first": einsum("mk,kn->nm", (6, 8), (8, 20), True),
     "vector": einsum("k,kn->n", (12,), (12, 50), True),
     "bias_and_tanh": bias_and_tanh,

@@ -17,7 +17,8 @@ from kernel_programs import PROGRAMS, build
 # Lanes and registers of NEON, AVX2 and AVX-512; any machine runs all three, if not at full speed.
 VECTORS = {"neon": (4, 32), "avx2": (8, 16), "avx512": (16, 32)}
 LEFT_TO_IREE = {
-    "keys_transposed",  # neither factor has adjacent lanes, and none is a constant that could be packed
+    "keys_transposed",  # neither factor has adjacent lanes, and for six rows none is laid out anew
+    "gram",  # the same, and the factors are one tensor
     "matmul_31x3x1",  # one column
     "matmul_5x1x33",  # one term: a product element by element
     "depthwise_stride",  # every other pixel of an image that the caller stores channels first

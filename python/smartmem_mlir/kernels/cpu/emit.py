@@ -14,7 +14,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, split_address
 from smartmem_mlir.kernels.cpu.functions import FUNCTIONS
-from smartmem_mlir.kernels.cpu.plan import KernelPlan
+from smartmem_mlir.kernels.cpu.plan import KernelPlan, Storage
 from smartmem_mlir.transforms.contraction_group import Read, Step
 from smartmem_mlir.transforms.structured import element_type
 from smartmem_mlir.transforms.view_code import index_value
@@ -209,7 +209,7 @@ class ContractionEmitter:
         at = [None] * FIRST_REDUCTION + list(indices)
         rhs_at = self._add(rhs_base, plan.rhs.inner, at)
         width = len(tile.widths)
-        valid = (plan.lanes,) * width if plan.packed else tile.widths
+        valid = (plan.lanes,) * width if plan.storage is Storage.PANELS else tile.widths
         rhs = [self._load(group.rhs.value, rhs_at, j, lanes) for j, lanes in enumerate(valid)]
         lhs, value = plan.lhs[part], group.lhs.reads[part].value
         inner = None if lhs.inner == Expr(0) else index_value(lhs.inner, at)
@@ -238,22 +238,27 @@ class ContractionEmitter:
     def _finish(self, tile: _Tile, row: ir.Value, j: int, total: ir.Value) -> None:
         """What follows the sum, for one vector, and the store."""
         group = self._plan.group
-        at = (tile, row, j)
+        element = (tile, row, j)
         if isinstance(group.initial, Read):
-            total = arith.addf(total, self._read(group.initial, *at))
+            total = arith.addf(total, self._read(group.initial, *element))
         elif group.initial != 0.0:
             total = arith.addf(total, vector.broadcast(self._vector, arith.constant(self._f32, group.initial)))
         results = [total]
         for step in group.steps:
             arguments = [
-                results[argument] if isinstance(argument, int) else self._read(argument, *at)
+                results[argument] if isinstance(argument, int) else self._read(argument, *element)
                 for argument in step.arguments
             ]
             results.append(self._vectorized(step, arguments))
         output = group.output
         address = split_address(output.address, self._plan.tiling)
         assert address is not None
-        self._store(output.value, index_value(address.outer, [row, tile.panel]), j, tile.widths[j], results[-1])
+        at = index_value(address.outer, [row, tile.panel])
+        if address.lanes == 1:
+            self._store(output.value, at, j, tile.widths[j], results[-1])
+            return
+        for lane, element_at in enumerate(self._lane_addresses(at, address.lanes, j, tile.widths[j])):
+            memref.StoreOp(vector.extract(results[-1], [], [lane]), self._buffers[output.value], [element_at])
 
     def _read(self, read: Read, tile: _Tile, row: ir.Value, j: int) -> ir.Value:
         number = splat_constant(read.value)
@@ -263,10 +268,19 @@ class ContractionEmitter:
         address = split_address(read.address, self._plan.tiling)
         assert address is not None, "the plan has checked every address"
         at = index_value(address.outer, [row, tile.panel])
-        if address.lanes:
+        if address.lanes == 1:
             return self._load(read.value, at, j, tile.widths[j])
-        element = memref.load(self._buffers[read.value], [at])
-        return vector.broadcast(ir.VectorType.get([self._plan.lanes], element.type), element)
+        type_ = ir.VectorType.get([self._plan.lanes], element_type(read.value.type))
+        if address.lanes == 0:
+            return vector.broadcast(type_, memref.load(self._buffers[read.value], [at]))
+        places = self._lane_addresses(at, address.lanes, j, tile.widths[j])
+        elements = [memref.load(self._buffers[read.value], [place]) for place in places]
+        return vector.from_elements(type_, elements + elements[-1:] * (self._plan.lanes - len(elements)))
+
+    def _lane_addresses(self, at: ir.Value, stride: int, j: int, lanes: int) -> list[ir.Value]:
+        """Where the elements of vector j stand when they are not adjacent."""
+        first = j * self._plan.lanes
+        return [arith.addi(at, _index((first + lane) * stride)) for lane in range(lanes)]
 
     def _vectorized(self, step: Step, arguments: Sequence[ir.Value]) -> ir.Value:
         """The scalar body on vectors."""

@@ -15,7 +15,7 @@ from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.cpu.attention_plan import plan_attention
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.lower_attention import attention_stem, lower_attention, read_attention
-from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, plan_contraction, reads_after_sum
+from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction, reads_after_sum
 from smartmem_mlir.kernels.executable import add_executable, dispatch
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.form_groups import clone_into, form_contraction_groups
@@ -108,8 +108,9 @@ def _lower(op: ir.Operation, plan: KernelPlan, module: ir.Block, names: dict[str
     arguments = list(dict.fromkeys(used))
     with ir.InsertionPoint(op), op.location:
         operands = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
-        if plan.packed:
-            operands[arguments.index(group.rhs.value)] = _pack(plan, operands[arguments.index(group.rhs.value)])
+        if plan.storage is not Storage.GIVEN:
+            rhs = arguments.index(group.rhs.value)
+            operands[rhs] = _pack(plan, operands[rhs])
         key = _key(op, plan)
         if key not in names:
             names[key] = _symbol(plan, taken)
@@ -130,8 +131,15 @@ def _is_argument(value: ir.Value) -> bool:
 
 
 def _pack(plan: KernelPlan, weight: ir.Value) -> ir.Value:
-    """The right factor panel by panel, as a view of the weight: computed when the model is compiled."""
+    """The right factor as the plan stores it, as a view: of a weight, computed when the model is compiled."""
     tiling, group = plan.tiling, plan.group
+    if plan.storage is Storage.ROWS:
+        order = (*tiling.panels, *tiling.reductions, tiling.lane)
+        place = {d: dim(i) for i, d in enumerate(order)}
+        copied = [tiling.extents[d] for d in order]
+        by_dim = [place.get(d, ZERO) for d in range(len(tiling.extents))]
+        copied_from = [expr.substitute(by_dim) for expr in group.rhs.access]
+        return write_view(View.mapped(copied, shape_of(weight), copied_from), [weight], weight.type.element_type)
     outer = [tiling.extents[d] for d in tiling.panels]
     count, width, extent = tiling.panels_per_lane_range, tiling.panel_width, tiling.extents[tiling.lane]
     shape = (*outer, count, *tiling.reduction_extents, width)
@@ -157,7 +165,7 @@ def _pack(plan: KernelPlan, weight: ir.Value) -> ir.Value:
 
 def _key(op: ir.Operation, plan: KernelPlan) -> str:
     """What the kernel computes, without the values it is given."""
-    return f"{plan.packed} {_without_operands(op)}"
+    return f"{plan.storage} {_without_operands(op)}"
 
 
 def _without_operands(op: ir.Operation) -> str:

@@ -9,16 +9,33 @@ the taps of a convolution cost address arithmetic, not copies.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from itertools import product
 from math import prod
 
-from smartmem_mlir.index_maps.expr import Expr, dim
+from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
 from smartmem_mlir.transforms.view_ops import splat_constant
 
 WORK_PER_WORKGROUP = 4_000_000
 """Multiply-adds that one workgroup should have at least, some 0.05 ms: starting one costs microseconds."""
+
+LEAST_ROWS_TO_COPY = 16
+"""Rows that must read the right factor before it is worth laying out anew when the model runs."""
+LEAST_TERMS_TO_SCATTER = 64
+"""Terms of a sum that hide writing each of its elements alone, some 16 stores for a vector."""
+
+
+class Storage(Enum):
+    """How the right factor lies in memory."""
+
+    GIVEN = auto()
+    """As it is."""
+    PANELS = auto()
+    """[outer panels, panel, reductions, lane], zeros in the lanes that the last panel has too many: a weight."""
+    ROWS = auto()
+    """[outer panels, reductions, lanes]: a copy, made when the model runs."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +66,7 @@ class KernelPlan:
         tile_rows: Rows of a register tile.
         block_rows: Rows that one workgroup computes.
         block_panels: Panels that one workgroup computes.
-        packed: Whether the right factor is stored panel by panel: [outer panels, panel, reductions, lane], zeros in
-            the lanes that the last panel has too many.
+        storage: How the right factor is to be stored.
     """
 
     group: ContractionGroup
@@ -62,7 +78,7 @@ class KernelPlan:
     tile_rows: int
     block_rows: int
     block_panels: int
-    packed: bool
+    storage: Storage
 
     @property
     def workgroups(self) -> tuple[int, int]:
@@ -81,15 +97,32 @@ def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: boo
     Returns:
         None when no dimension has adjacent lanes in every operand that needs them.
     """
-    plan = _plan_factors(group, cpu, constant_rhs)
-    if plan is None and group.lhs.view is None:
+    rhs = Storage.PANELS if constant_rhs else Storage.GIVEN
+    attempts = [(group, rhs, scattered) for scattered in (False, True)]
+    attempts.append((group, Storage.ROWS, False))
+    if group.lhs.view is None:
         # A convolution of channels-first images: weights are the elements that multiply vectors of the image.
         swapped = replace(group, lhs=whole(group.rhs), rhs=group.lhs.reads[0])
-        plan = _plan_factors(swapped, cpu, constant_rhs=False)
-    return plan
+        attempts.insert(1, (swapped, Storage.GIVEN, False))
+        attempts.append((swapped, Storage.ROWS, False))
+    elsewhere = {read.value for read in reads_after_sum(group)}
+    plans = (
+        _plan_factors(factors, cpu, storage, scattered)
+        for factors, storage, scattered in attempts
+        if storage is Storage.GIVEN or factors.rhs.value not in {*elsewhere, *(r.value for r in factors.lhs.reads)}
+    )
+    return next((plan for plan in plans if plan is not None), None)
 
 
-def _plan_factors(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:
+def _plan_factors(group: ContractionGroup, cpu: CpuVectors, storage: Storage, scattered: bool) -> KernelPlan | None:
+    """Chooses lanes and tiles for factors in their roles.
+
+    Args:
+        group: What to compute.
+        cpu: Registers to fill.
+        storage: How the right factor is to be stored.
+        scattered: Whether elements of the result, and of what is read for each, may be apart.
+    """
     root = group.root
     parallel = [d for d, reduced in enumerate(root.reductions) if not reduced]
     in_lhs = frozenset().union(*(expr.dims for read in group.lhs.reads for expr in read.access), ())
@@ -106,7 +139,7 @@ def _plan_factors(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) 
                 reductions=_reduction_order(group, lane),
                 panel_width=vectors * lanes,
             )
-            plan = _fitting(group, tiling, vectors, lanes, cpu, constant_rhs)
+            plan = _fitting(group, tiling, vectors, lanes, cpu, storage, scattered)
             if plan is not None:
                 return plan
     return None
@@ -142,23 +175,43 @@ def _panels(extent: int, vector_times_vector: bool, cpu: CpuVectors) -> list[tup
 
 
 def _fitting(
-    group: ContractionGroup, tiling: Tiling, vectors: int, lanes: int, cpu: CpuVectors, packed: bool
+    group: ContractionGroup,
+    tiling: Tiling,
+    vectors: int,
+    lanes: int,
+    cpu: CpuVectors,
+    storage: Storage,
+    scattered: bool,
 ) -> KernelPlan | None:
     lhs = [split_address(read.address, tiling) for read in group.lhs.reads]
-    rhs = packed_address(tiling) if packed else split_address(group.rhs.address, tiling)
+    rhs = _rhs_address(group, tiling, storage)
     if rhs is None or rhs.lanes != 1 or ROW in rhs.outer.dims:
         return None
-    parts = tuple(address for address in lhs if address is not None)
+    if storage is Storage.ROWS and tiling.num_rows < LEAST_ROWS_TO_COPY:
+        return None
+    parts = tuple(address for address in lhs if address is not None and address.lanes in (0, 1))
     if len(parts) < len(lhs) or len({address.lanes for address in parts}) != 1:
         return None
-    output = split_address(group.output.address, tiling)
-    if output is None or output.lanes != 1:
+    if scattered and prod(tiling.reduction_extents) < LEAST_TERMS_TO_SCATTER:
         return None
-    if any(split_address(read.address, tiling) is None for read in reads_after_sum(group)):
+    output = split_address(group.output.address, tiling)
+    if output is None or (output.lanes != 1 and not (scattered and output.lanes)):
+        return None
+    others = [split_address(read.address, tiling) for read in reads_after_sum(group)]
+    if any(other is None or (other.lanes not in (0, 1) and not scattered) for other in others):
         return None
     tile_rows = _tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu)
     block_rows, block_panels = _blocks(tiling, tile_rows)
-    return KernelPlan(group, tiling, parts, rhs, lanes, vectors, tile_rows, block_rows, block_panels, packed)
+    return KernelPlan(group, tiling, parts, rhs, lanes, vectors, tile_rows, block_rows, block_panels, storage)
+
+
+def _rhs_address(group: ContractionGroup, tiling: Tiling, storage: Storage) -> SplitAddress | None:
+    if storage is Storage.PANELS:
+        return packed_address(tiling)
+    if storage is Storage.GIVEN:
+        return split_address(group.rhs.address, tiling)
+    order = (*tiling.panels, *tiling.reductions, tiling.lane)
+    return split_address(linearize([dim(d) for d in order], [tiling.extents[d] for d in order]), tiling)
 
 
 def packed_address(tiling: Tiling) -> SplitAddress:
