@@ -49,6 +49,8 @@ class CompileOptions:
         dtype: Floating-point type to compute in; None keeps the model's.
         baseline: Plain IREE on the same import, the yardstick.
         pipeline: Name or path of the pass pipeline, the target's own if None; ignored for a baseline.
+        layouts: How the order of dimensions of each tensor is chosen: "solver" for the cheapest of all by a model of
+            the target, "paper" for the paper's rule; None leaves it to the pipeline.
         opt_level: Overrides the target's optimisation level.
         repair: Take superfluous threads out of the Vulkan kernels that IREE makes; see `iree.shaders.repair`.
             Without it the module is IREE's to the byte.
@@ -63,6 +65,7 @@ class CompileOptions:
     dtype: Literal["f32", "f16"] | None = None
     baseline: bool = False
     pipeline: str | None = None
+    layouts: Literal["solver", "paper"] | None = None
     opt_level: Literal["O0", "O1", "O2", "O3"] | None = None
     repair: bool = True
     check: bool = False
@@ -72,7 +75,10 @@ class CompileOptions:
 
     def load_pipeline(self, target: TargetDescription) -> Pipeline:
         """The passes that these options ask for."""
-        return load_pipeline("baseline" if self.baseline else self.pipeline or target.pipeline)
+        pipeline = load_pipeline("baseline" if self.baseline else self.pipeline or target.pipeline)
+        if self.layouts is None:
+            return pipeline
+        return pipeline.with_option("smartmem-select-layouts", "layouts", self.layouts)
 
 
 @dataclass(frozen=True)
@@ -271,6 +277,7 @@ def compile(
             flow=built.flow,
             repairs=built.repairs,
             movements=explain_import(imported, lowered.record.fates, options.baseline),
+            layouts=lowered.record.layouts,
             files={
                 name: directory.describe_file(staging / name, hashed=name != directory.PARAMETERS)
                 for name in (directory.VMFB, directory.PARAMETERS, directory.MODULE, directory.CERTIFICATES)

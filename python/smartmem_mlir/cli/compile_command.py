@@ -30,6 +30,13 @@ class OptLevel(str, Enum):
     O3 = "O3"
 
 
+class LayoutChoice(str, Enum):
+    """Ways to choose layouts."""
+
+    SOLVER = "solver"
+    PAPER = "paper"
+
+
 class EmitStage(str, Enum):
     """Stages whose text `--emit` prints."""
 
@@ -63,6 +70,13 @@ def compile_model(
     pipeline: Annotated[
         str | None,
         typer.Option(help="A pass pipeline's name or its YAML file; the target's own by default.", show_default=False),
+    ] = None,
+    layouts: Annotated[
+        LayoutChoice | None,
+        typer.Option(
+            help="How to choose layouts: the cheapest of all, or the paper's rule; the pipeline's own by default.",
+            show_default=False,
+        ),
     ] = None,
     opt_level: Annotated[
         OptLevel | None,
@@ -99,6 +113,7 @@ def compile_model(
             dtype=dtype.value if dtype else None,
             baseline=baseline,
             pipeline=pipeline,
+            layouts=layouts.value if layouts else None,
             opt_level=opt_level.value if opt_level else None,
             repair=repair,
             check=check,

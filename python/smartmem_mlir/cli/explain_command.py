@@ -44,6 +44,7 @@ def explain_model(
         "operators": counts,
         "kernels": report.flow.kernels,
         "movement_kernels": report.flow.movement_kernels,
+        **json.loads(report.model_dump_json(include={"layouts"})),
         "movements": [movement.model_dump(mode="json") for movement in movements],
     }
     json.dump(content, sys.stdout, indent=2)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
+from smartmem_mlir.cli.tables import describe_layouts
+from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.report.explanation import MAX_NAMED, Movement, summarize
 from smartmem_mlir.report.schema import Report
 
@@ -33,9 +36,23 @@ def print_explanation(report: Report, movements: Sequence[Movement], *, single: 
     for movement in sorted(movements, key=lambda movement: movement.verdict != "kept"):
         if movement.verdict != "constant":
             _print_movement(movement)
+    _print_layouts(report.layouts)
     constants = sum(movement.verdict == "constant" for movement in movements)
     if constants:
         _out.print(f"{constants} operators with constant results: `--json` lists them, `--node` explains one")
+
+
+def _print_layouts(decisions: Sequence[LayoutDecision]) -> None:
+    """How layouts were chosen, and each that is not the written one with who asked for it; equal lines once."""
+    for decision in decisions:
+        _out.print(f"\n{describe_layouts(decision)}", markup=False, soft_wrap=True)
+        counts = Counter(
+            f"{'x'.join(str(layout.shape[axis]) for axis in layout.order)} as {list(layout.order)}  {layout.tensor}"
+            f"  (asked by {layout.asked_by})"
+            for layout in decision.layouts
+        )
+        for line, count in counts.items():
+            _out.print(f"  {line}" + (f", {count} times" if count > 1 else ""), markup=False, soft_wrap=True)
 
 
 def _named(movement: Movement) -> str:

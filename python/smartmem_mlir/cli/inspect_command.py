@@ -23,9 +23,9 @@ def inspect_model(
     compiled = api.load(directory)
     if as_json:
         flow = json.loads(compiled.report.flow.model_dump_json())
-        json.dump(
-            {"target": compiled.report.target.name, "baseline": compiled.report.baseline, **flow}, sys.stdout, indent=2
-        )
+        layouts = json.loads(compiled.report.model_dump_json(include={"layouts"}))
+        head = {"target": compiled.report.target.name, "baseline": compiled.report.baseline}
+        json.dump({**head, **flow, **layouts}, sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         tables.print_flow(compiled)

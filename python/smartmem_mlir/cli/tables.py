@@ -10,6 +10,7 @@ from rich.table import Table
 from smartmem_mlir.api import CompiledModel, VerifyResult
 from smartmem_mlir.iree.assumptions import CpuAssumptions, VulkanAssumptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
+from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.report.proofs import Proofs
 
 _out = Console(highlight=False)
@@ -63,6 +64,8 @@ def print_flow(compiled: CompiledModel) -> None:
         calls = sum(kernel.calls for kernel in flow.load_entries)
         copies = sum(copy.count for copy in flow.load_copies)
         _out.print(f"once at load: {calls} kernels, {copies} copies", markup=False)
+    for decision in report.layouts:
+        _out.print(describe_layouts(decision), markup=False, soft_wrap=True)
     _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False, soft_wrap=True)
     moving = sorted(
         (kernel for kernel in flow.entries if kernel.moves_data),
@@ -84,6 +87,21 @@ def print_flow(compiled: CompiledModel) -> None:
             size(kernel.calls * kernel.bytes_per_call),
         )
     _out.print(table)
+
+
+def describe_layouts(decision: LayoutDecision) -> str:
+    """How layouts were chosen, in a line."""
+    proof = {
+        "optimal": "proved the least",
+        "feasible": f"at most {decision.gap:.1%} above the least",
+        "rule": "by the paper's rule",
+    }[decision.status]
+    reason = f" ({decision.reason})" if decision.reason else ""
+    return (
+        f"layouts: {decision.permuted} of {decision.tensors} tensors in another order than written, "
+        f"modelled {decision.objective_ns / 1e6:.3g} ms, {proof}{reason}; by the paper's rule "
+        f"{decision.paper_ns / 1e6:.3g} ms, as written {decision.written_ns / 1e6:.3g} ms; {decision.seconds:.1f} s"
+    )
 
 
 def print_outputs(outputs: dict[str, Any], seconds: float) -> None:

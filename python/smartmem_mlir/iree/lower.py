@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlir.ir import Attribute, DenseI64ArrayAttr, MLIRError, Module
+from mlir.ir import Attribute, DenseI64ArrayAttr, DictAttr, F64Type, FloatAttr, Location, MLIRError, Module
 
 from smartmem_mlir.errors import CompilerError
 from smartmem_mlir.i1_text import unpack_i1
@@ -15,6 +15,7 @@ from smartmem_mlir.targets import Pipeline, TargetDescription
 from smartmem_mlir.transforms.convert_to_iree import ConvertToIree
 from smartmem_mlir.transforms.fold_parameter_views import read_parameters
 from smartmem_mlir.transforms.registry import run_pipeline
+from smartmem_mlir.transforms.select_layouts import RATES as LAYOUT_RATES
 
 
 def run_passes(
@@ -41,13 +42,15 @@ def run_passes(
         if target.cpu is not None:
             lanes, registers = vector_registers(target.cpu)
             module.operation.attributes[CPU_VECTORS] = DenseI64ArrayAttr.get([lanes, registers])
+            module.operation.attributes[LAYOUT_RATES] = _rates_attr(target, lanes)
         if pipeline.passes:
             try:
                 run_pipeline(module, pipeline.text())
             except MLIRError as error:
                 raise CompilerError(f"pipeline '{pipeline.name}' failed: {_first_diagnostic(error)}") from error
-        if CPU_VECTORS in module.operation.attributes:
-            del module.operation.attributes[CPU_VECTORS]
+        for name in (CPU_VECTORS, LAYOUT_RATES):
+            if name in module.operation.attributes:
+                del module.operation.attributes[name]
         return str(module), read_parameters(module.operation)
 
 
@@ -65,6 +68,13 @@ def emit_iree(module_text: str, target: TargetDescription) -> str:
         if device_targets is not None:
             module.operation.attributes["hal.device.targets"] = Attribute.parse(device_targets, context=context)
         return unpack_i1(str(module))
+
+
+def _rates_attr(target: TargetDescription, lanes: int) -> DictAttr:
+    rates = {"vector_lanes": lanes, **(target.rates.model_dump(exclude_none=True) if target.rates else {})}
+    f64 = F64Type.get()
+    with Location.unknown():
+        return DictAttr.get({name: FloatAttr.get(f64, float(value)) for name, value in rates.items()})
 
 
 def _parse(text: str) -> Module:

@@ -9,12 +9,15 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from pydantic import TypeAdapter
+
+from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.transforms.evidence import Fate, recording
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-CERTIFICATES, FATES = "certificates.json", "fates.json"
+CERTIFICATES, FATES, LAYOUTS = "certificates.json", "fates.json", "layouts.json"
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,12 @@ class Record:
     Args:
         certificates: The text of `certificates.json`; see `index_maps.evidence`.
         fates: What became of views, in order.
+        layouts: How layouts were chosen, for each function.
     """
 
     certificates: str
     fates: tuple[Fate, ...]
+    layouts: tuple[LayoutDecision, ...] = ()
 
 
 def recorded(task: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -42,6 +47,7 @@ def recorded(task: Callable[_P, _T]) -> Callable[_P, _T]:
         folder = Path(str(kwargs["output"])).parent
         (folder / CERTIFICATES).write_text(dump_rewrites(evidence.rewrites))
         (folder / FATES).write_text(json.dumps([asdict(fate) for fate in dict.fromkeys(evidence.fates)]))
+        (folder / LAYOUTS).write_text(json.dumps([asdict(decision) for decision in evidence.layouts]))
         return value
 
     return run
@@ -53,4 +59,5 @@ def read_record(folder: Path) -> Record:
     return Record(
         (folder / CERTIFICATES).read_text(),
         tuple(Fate(**{**fate, "nodes": tuple(fate["nodes"]), "operators": tuple(fate["operators"])}) for fate in fates),
+        TypeAdapter(tuple[LayoutDecision, ...]).validate_json((folder / LAYOUTS).read_text()),
     )

@@ -131,7 +131,14 @@ class _Pricing:
                     continue
                 adjacent = (packed or strides[vectors][lane] == 1) and strides[2][lane] == 1
                 if adjacent and strides[other][lane] in (0, 1):
-                    rate = rates.vector_product_macs_per_ns if strides[other][lane] else rates.kernel_macs_per_ns
+                    # Each vector that is loaded serves the rows of a tile, if there are any.
+                    rows = prod(
+                        op.extents[d]
+                        for d, summed in enumerate(op.reductions)
+                        if not summed and d not in op.inputs[vectors].dims
+                    )
+                    most = rates.kernel_macs_per_ns if packed else rates.unpacked_kernel_macs_per_ns
+                    rate = min(most, rows * rates.vector_product_macs_per_ns)
                     filled = op.extents[lane] / (ceil(op.extents[lane] / rates.vector_lanes) * rates.vector_lanes)
                     best = min(best, work / (rate * filled))
         return best

@@ -19,7 +19,10 @@ class Rates:
         strided_element_ns: An element whose neighbour in the loop is not its neighbour in memory.
         kernel_launch_ns: Starting one more kernel.
         kernel_macs_per_ns: Multiply-adds of a generated kernel: an element times vectors.
-        vector_product_macs_per_ns: Multiply-adds of a generated kernel that multiplies vectors by vectors (depthwise).
+        unpacked_kernel_macs_per_ns: Multiply-adds of such a kernel whose vectors come from a tensor that is computed,
+            not from packed weights (a convolution whose image is stored channels first).
+        vector_product_macs_per_ns: Multiply-adds of a generated kernel that has a vector to load for each vector of
+            them (depthwise).
         fallback_matmul_macs_per_ns: Multiply-adds of IREE's kernel where no generator takes a product of matrices.
         fallback_window_macs_per_ns: Multiply-adds of IREE's kernel where no generator takes a convolution.
     """
@@ -30,6 +33,7 @@ class Rates:
     strided_element_ns: float = 1.0
     kernel_launch_ns: float = 3000.0
     kernel_macs_per_ns: float = 45.0
+    unpacked_kernel_macs_per_ns: float = 30.0
     vector_product_macs_per_ns: float = 10.0
     fallback_matmul_macs_per_ns: float = 15.0
     fallback_window_macs_per_ns: float = 0.6

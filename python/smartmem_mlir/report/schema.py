@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from smartmem_mlir.iree.assumptions import Assumptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.shaders.repair import Repair
+from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.report.explanation import Movement
 from smartmem_mlir.signature import NUMPY_DTYPES, TensorSpec
 from smartmem_mlir.targets import TargetDescription
@@ -95,6 +96,7 @@ class Report(_Part):
         flow: Kernels and bytes.
         repairs: Vulkan kernels whose superfluous threads were taken away; see `iree.shaders.repair`.
         movements: What became of each data-movement operator of the model.
+        layouts: How the layouts of tensors were chosen, for each function.
         files: The other files of the directory.
         seconds: Time of each stage.
     """
@@ -116,6 +118,7 @@ class Report(_Part):
     flow: FlowSummary
     repairs: tuple[Repair, ...]
     movements: tuple[Movement, ...] = ()
+    layouts: tuple[LayoutDecision, ...] = ()
     files: dict[str, FileInfo]
     seconds: dict[str, float] = Field(default_factory=dict)
 

@@ -51,6 +51,37 @@ class CpuTarget(Document):
         return self
 
 
+Rate = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+
+class LayoutRates(Document):
+    """How fast one core moves and computes, as far as the choice of layouts asks; see `layouts.rates.Rates`.
+
+    `benchmarks/layout_rates.py` measures them. What is left out has the default there.
+
+    Args:
+        cache_line_bytes: Bytes that one access brings in.
+        stream_bytes_per_ns: Contiguous reads and writes.
+        strided_element_ns: An element whose neighbour in the loop is not its neighbour in memory.
+        kernel_launch_ns: Starting one more kernel.
+        kernel_macs_per_ns: Multiply-adds of a generated kernel.
+        unpacked_kernel_macs_per_ns: The same where vectors come from a computed tensor.
+        vector_product_macs_per_ns: The same where each vector of them loads one.
+        fallback_matmul_macs_per_ns: Multiply-adds of IREE's products of matrices.
+        fallback_window_macs_per_ns: Multiply-adds of IREE's convolutions.
+    """
+
+    cache_line_bytes: Annotated[int, Field(ge=16, le=1024), AfterValidator(_power_of_two)] | None = None
+    stream_bytes_per_ns: Rate | None = None
+    strided_element_ns: Rate | None = None
+    kernel_launch_ns: Rate | None = None
+    kernel_macs_per_ns: Rate | None = None
+    unpacked_kernel_macs_per_ns: Rate | None = None
+    vector_product_macs_per_ns: Rate | None = None
+    fallback_matmul_macs_per_ns: Rate | None = None
+    fallback_window_macs_per_ns: Rate | None = None
+
+
 class VulkanTarget(Document):
     """Code for a Vulkan device through SPIR-V: what kernels may use, and the limits they must stay within.
 
@@ -107,6 +138,7 @@ class TargetDescription(Document):
         opt_level: IREE's global optimisation level.
         pipeline: Name of the pass pipeline that suits it.
         iree_flags: Further flags of iree-compile, each starting with `--iree-`.
+        rates: What the choice of layouts reckons with; by default a server's.
         cpu: For backend "llvm-cpu".
         vulkan: For backend "vulkan-spirv".
     """
@@ -117,6 +149,7 @@ class TargetDescription(Document):
     opt_level: Literal["O0", "O1", "O2", "O3"]
     pipeline: Name = "default"
     iree_flags: Annotated[tuple[Flag, ...], BeforeValidator(_as_tuple)] = ()
+    rates: LayoutRates | None = None
     cpu: CpuTarget | None = None
     vulkan: VulkanTarget | None = None
 

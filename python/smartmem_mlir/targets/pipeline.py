@@ -60,6 +60,23 @@ class Pipeline(Document):
         """The pipeline in MLIR's textual syntax, as `--pass-pipeline` takes it."""
         return f"builtin.module({','.join(spec.text() for spec in self.passes)})"
 
+    def with_option(self, pass_name: str, option: str, value: OptionValue) -> Pipeline:
+        """The pipeline with one option of a pass changed, wherever that pass runs.
+
+        Raises:
+            OptionError: The pipeline does not run the pass.
+        """
+        if all(spec.name != pass_name for spec in self.passes):
+            raise OptionError(
+                f"pipeline '{self.name}' has no pass '{pass_name}'",
+                hint=f"choose one that has it, or leave {option} out",
+            )
+        passes = [
+            spec.model_copy(update={"options": {**spec.options, option: value}}) if spec.name == pass_name else spec
+            for spec in self.passes
+        ]
+        return self.model_copy(update={"passes": tuple(passes)})
+
 
 def load_pipeline(name_or_path: str = "default") -> Pipeline:
     """A pipeline by the name of a file under `pipelines/`, or by path.

@@ -177,5 +177,5 @@ def test_a_bad_pipeline_is_refused_by_field(tmp_path: Path, passes: str, field: 
 
 
 def test_an_unknown_pipeline_lists_the_known() -> None:
-    with pytest.raises(OptionError, match="unknown pipeline 'nope'; pipelines: baseline, default, gpu"):
+    with pytest.raises(OptionError, match="unknown pipeline 'nope'; pipelines: baseline, cpu, cpu-eliminate, cpu-layouts, default, gpu"):
         load_pipeline("nope")
