@@ -15,7 +15,7 @@ from mlir import ir
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.errors import NotInvertibleError
-from smartmem_mlir.index_maps.expr import Dim, Expr, linearize
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, linearize
 from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import Fill, View
@@ -274,14 +274,14 @@ def add_step(growth: Growth, step: StructuredOp) -> bool:
 def own_dims(growth: Growth, step: StructuredOp) -> list[Expr] | None:
     """Each dimension of the operation over the contraction's, from an operand that the group computes."""
     for value, access in zip(step.inputs, step.input_accesses, strict=True):
-        placed = placement(growth, value) if len(access) == len(step.extents) else None
-        atoms = [expr.single_atom for expr in access]
-        if placed is None or not all(isinstance(atom, Dim) for atom in atoms):
+        placed = placement(growth, value)
+        if placed is None:
             continue
-        own: list[Expr | None] = [None] * len(step.extents)
-        for atom, expr in zip(atoms, placed, strict=True):
-            assert isinstance(atom, Dim)
-            own[atom.index] = expr
+        own: list[Expr | None] = [ZERO if extent == 1 else None for extent in step.extents]
+        for coordinate, expr in zip(access, placed, strict=True):
+            atom = coordinate.single_atom
+            if isinstance(atom, Dim):
+                own[atom.index] = expr
         if all(expr is not None for expr in own):
             return [expr for expr in own if expr is not None]
     return None

@@ -18,8 +18,11 @@ from smartmem_mlir.transforms.attention_group import AttentionGroup
 from smartmem_mlir.transforms.attention_growth import grow_attention
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
 from smartmem_mlir.transforms.contraction_growth import grow_contraction, is_contraction
+from smartmem_mlir.transforms.growth import grow
 from smartmem_mlir.transforms.ir_walk import Positions, block_operations, erase_dead, is_unused
 from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_group
+from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, splat_constant
 
 
@@ -29,7 +32,7 @@ def form_groups(root: ir.Operation) -> int:
     Returns:
         How many groups were made.
     """
-    return form_attention_groups(root) + form_contraction_groups(root)
+    return form_attention_groups(root) + form_contraction_groups(root) + form_row_groups(root)
 
 
 def form_attention_groups(root: ir.Operation) -> int:
@@ -62,7 +65,27 @@ def form_contraction_groups(root: ir.Operation) -> int:
     return formed
 
 
-def _outline(group: ContractionGroup | AttentionGroup) -> ir.Operation:
+def form_row_groups(root: ir.Operation) -> int:
+    """Puts each reduction that no group has, with what is computed from it and the same rows, into one."""
+    operations = block_operations(root)
+    order = Positions(operations)
+    formed = 0
+    taken: set[int] = set()
+    for position, op in enumerate(operations):
+        if position in taken or not is_structured(op):
+            continue
+        growth = RowGrowth.start(op)
+        group = None if growth is None else read_row_group(grow(op, order, growth.add))
+        if group is not None:
+            taken.update(map(order.of, group.members))
+            order.add(_outline(group), order.of(group.members[-1]))
+            _erase_unused(group)
+            formed += 1
+    erase_dead(root)
+    return formed
+
+
+def _outline(group: ContractionGroup | AttentionGroup | RowGroup) -> ir.Operation:
     """Replaces the group's members by a `smartmem.group` at the place of the last."""
     members = _with_operand_views(group)
     inside = {result for op in members for result in op.results}
@@ -87,7 +110,7 @@ def _outline(group: ContractionGroup | AttentionGroup) -> ir.Operation:
     return made.operation
 
 
-def _erase_unused(group: ContractionGroup) -> None:
+def _erase_unused(group: ContractionGroup | RowGroup) -> None:
     """At once: a later group must not take what this one has computed."""
     for op in reversed(group.members):
         if is_unused(op):
@@ -132,7 +155,7 @@ def _is_constant(value: ir.Value) -> bool:
     return splat_constant(value) is not None
 
 
-def _with_operand_views(group: ContractionGroup | AttentionGroup) -> list[ir.Operation]:
+def _with_operand_views(group: ContractionGroup | AttentionGroup | RowGroup) -> list[ir.Operation]:
     """The members and, before them, the views and initial values that they read."""
     found: list[ir.Operation] = []
     seen = set(group.members)

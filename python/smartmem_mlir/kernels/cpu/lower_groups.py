@@ -15,7 +15,9 @@ from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.cpu.attention_plan import plan_attention
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.lower_attention import attention_stem, lower_attention, read_attention
+from smartmem_mlir.kernels.cpu.lower_rows import lower_rows, read_rows, row_stem
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction, reads_after_sum
+from smartmem_mlir.kernels.cpu.row_plan import plan_rows
 from smartmem_mlir.kernels.executable import add_executable, dispatch
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.form_groups import clone_into, form_contraction_groups
@@ -41,6 +43,7 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
     names: dict[str, str] = {}
     taken = _symbols(module)
     lowered = _lower_attention_groups(root, cpu, module, names, taken)
+    lowered += _lower_row_groups(root, cpu, module, names, taken)
     for op in block_operations(root):
         if op.name != GROUP:
             continue
@@ -76,6 +79,28 @@ def _lower_attention_groups(
         lowered += 1
     if dissolved:
         form_contraction_groups(root)
+    return lowered
+
+
+def _lower_row_groups(
+    root: ir.Operation, cpu: CpuVectors, module: ir.Block, names: dict[str, str], taken: set[str]
+) -> int:
+    """Lowers normalisations and softmaxes; what the generator does not take is dissolved."""
+    lowered = 0
+    for op in [op for op in block_operations(root) if op.name == GROUP]:
+        group = read_rows(op)
+        if group is None:
+            continue
+        plan = plan_rows(group, cpu)
+        if plan is None:
+            _dissolve(op)
+            continue
+        key = _without_operands(op)
+        is_new = key not in names
+        if is_new:
+            names[key] = _unique(row_stem(plan), taken)
+        lower_rows(op, plan, module, names[key], is_new)
+        lowered += 1
     return lowered
 
 

@@ -1,0 +1,150 @@
+"""How a kernel over rows runs on a CPU: which column dimension fills vectors, and how often a row is gone over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from smartmem_mlir.index_maps.expr import ZERO, dim
+from smartmem_mlir.index_maps.refine import Refinement, refine
+from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.cpu.plan import CpuVectors
+from smartmem_mlir.transforms.contraction_group import Read
+from smartmem_mlir.transforms.row_group import Kind, RowGroup
+from smartmem_mlir.transforms.view_ops import splat_constant
+
+MAX_SCRATCH_BYTES = 48 * 1024
+"""Intermediate rows live on the stack, of which IREE's workers have 128 KiB and kernels may use half."""
+
+WORK_PER_WORKGROUP = 1 << 16
+"""Elements that a workgroup should have at least."""
+
+FEWEST_COLUMNS = 8
+"""Of the dimension that fills vectors; shorter rows are left to IREE, which may put lanes along rows."""
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """A row group with its tiling and every address split.
+
+    Args:
+        group: What to compute.
+        tiling: Rows, the dimension that fills vectors as lanes, and the other columns as reductions.
+        reads: Address of everything that is read.
+        output: Address of the result.
+        phases: Numbers of the full and reducing steps, by the pass over the row in which each is computed.
+        stored: Full steps whose row is kept for a later pass.
+        lanes: Elements of a vector.
+        block_rows: Rows that one workgroup computes.
+    """
+
+    group: RowGroup
+    tiling: Tiling
+    reads: dict[Read, SplitAddress]
+    output: SplitAddress
+    phases: tuple[tuple[int, ...], ...]
+    stored: frozenset[int]
+    lanes: int
+    block_rows: int
+
+    @property
+    def workgroups(self) -> int:
+        """How many there are."""
+        return -(-self.tiling.num_rows // self.block_rows)
+
+    @property
+    def columns(self) -> int:
+        """Elements of a row."""
+        return self.tiling.panel_width * prod(self.tiling.reduction_extents)
+
+
+def plan_rows(group: RowGroup, cpu: CpuVectors) -> RowPlan | None:
+    """Chooses lanes; None when no column dimension is adjacent in memory wherever it is read."""
+    reads = {
+        argument
+        for step in group.steps
+        for argument in step.arguments
+        if isinstance(argument, Read) and splat_constant(argument.value) is None
+    }
+    refinement = _column_refinement(group, reads)
+    if refinement is None:
+        return None
+    columns = [d for original in group.columns for d in refinement.digits(original)]
+    rows = tuple(d for d in range(len(refinement.extents)) if d not in columns)
+    for lane in sorted(columns, key=lambda d: (-refinement.extents[d], -d)):
+        tiling = Tiling(
+            extents=refinement.extents,
+            rows=rows,
+            panels=(),
+            lane=lane,
+            reductions=tuple(d for d in columns if d != lane and refinement.extents[d] > 1),
+            panel_width=refinement.extents[lane],
+        )
+        plan = _fitting(group, reads, refinement, tiling, cpu)
+        if plan is not None:
+            return plan
+    return None
+
+
+def _column_refinement(group: RowGroup, reads: set[Read]) -> Refinement | None:
+    """Columns split so that no address divides them; rows stay, their addresses may divide."""
+    at = [dim(d) if d in group.columns else ZERO for d in range(len(group.extents))]
+    accesses = [[expr.substitute(at) for expr in read.access] for read in (*reads, group.output)]
+    return refine(group.extents, accesses)
+
+
+def _fitting(
+    group: RowGroup, reads: set[Read], refinement: Refinement, tiling: Tiling, cpu: CpuVectors
+) -> RowPlan | None:
+    exprs = refinement.exprs()
+
+    def split(read: Read) -> SplitAddress | None:
+        return split_address(read.address.substitute(exprs), tiling)
+
+    if tiling.panel_width < FEWEST_COLUMNS:
+        return None
+    output = split(group.output)
+    wanted = 1 if group.steps[-1].kind is Kind.FULL else 0
+    if output is None or output.lanes != wanted:
+        return None
+    found = {read: address for read in reads if (address := split(read)) is not None and address.lanes in (0, 1)}
+    if len(found) < len(reads):
+        return None
+    phases = _phases(group)
+    stored = _stored(group, phases)
+    columns = tiling.panel_width * prod(tiling.reduction_extents)
+    if len(stored) * columns * 4 > MAX_SCRATCH_BYTES:
+        return None
+    rows = max(1, min(-(-WORK_PER_WORKGROUP // columns), -(-tiling.num_rows // 4)))
+    return RowPlan(group, tiling, found, output, phases, stored, cpu.lanes, rows)
+
+
+def _phases(group: RowGroup) -> tuple[tuple[int, ...], ...]:
+    """Each full or reducing step goes into the first pass in which what it needs is known."""
+    passes: list[list[int]] = []
+    ready: list[int] = []
+    for number, step in enumerate(group.steps):
+        needed = [argument for argument in step.arguments if isinstance(argument, int)]
+        first = max((ready[argument] for argument in needed), default=0)
+        if step.kind is Kind.ROW:
+            ready.append(first)
+            continue
+        while len(passes) <= first:
+            passes.append([])
+        passes[first].append(number)
+        # What a pass reduces is known when it is over.
+        ready.append(first + 1 if step.kind is Kind.REDUCE else first)
+    return tuple(tuple(numbers) for numbers in passes)
+
+
+def _stored(group: RowGroup, phases: tuple[tuple[int, ...], ...]) -> frozenset[int]:
+    phase_of = {number: index for index, numbers in enumerate(phases) for number in numbers}
+    return frozenset(
+        argument
+        for number, step in enumerate(group.steps)
+        if number in phase_of
+        for argument in step.arguments
+        if isinstance(argument, int)
+        and group.steps[argument].kind is Kind.FULL
+        and phase_of[argument] < phase_of[number]
+    )

@@ -1,0 +1,265 @@
+"""The body of a kernel over rows for a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from mlir import ir
+from mlir.dialects import arith, memref, scf, vector
+
+from smartmem_mlir.index_maps.expr import Expr
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress
+from smartmem_mlir.kernels.cpu.lanes import Part, add, cut, index, load, mask, number, reduce, splat, store
+from smartmem_mlir.kernels.cpu.row_plan import RowPlan
+from smartmem_mlir.kernels.cpu.vector_bodies import evaluate
+from smartmem_mlir.transforms.contraction_group import Read
+from smartmem_mlir.transforms.row_group import Kind, RowStep, combination
+from smartmem_mlir.transforms.view_code import index_value
+from smartmem_mlir.transforms.view_ops import splat_constant
+
+UNROLLED_VECTORS = 8
+"""Rows of at most this many vectors are straight code."""
+
+_NEUTRAL = {
+    "arith.addf": 0.0,
+    "arith.mulf": 1.0,
+    "arith.maximumf": float("-inf"),
+    "arith.maxnumf": float("-inf"),
+    "arith.minimumf": float("inf"),
+    "arith.minnumf": float("inf"),
+}
+
+
+@dataclass
+class _Row:
+    """One row while it is computed.
+
+    Args:
+        index: Its number.
+        numbers: Scalars, by step.
+    """
+
+    index: ir.Value
+    numbers: dict[int, ir.Value] = field(default_factory=dict)
+
+
+class RowEmitter:
+    """Writes one kernel at the insertion point, the start of a function.
+
+    Args:
+        plan: The kernel.
+        buffers: For each tensor that it reads, and for its result, the memory as a one-dimensional memref.
+    """
+
+    def __init__(self, plan: RowPlan, buffers: dict[ir.Value, ir.Value]) -> None:
+        self._plan = plan
+        self._buffers = buffers
+        self._parts = cut(plan.tiling.panel_width, plan.lanes)
+        row = ir.MemRefType.get([plan.columns], ir.F32Type.get())
+        self._scratch = {step: memref.AllocaOp(row, [], []).result for step in sorted(plan.stored)}
+
+    def emit(self, block: ir.Value) -> None:
+        """Computes the workgroup of this index."""
+        plan = self._plan
+        first = arith.muli(block, index(plan.block_rows))
+        end = arith.minsi(add(first, plan.block_rows), index(plan.tiling.num_rows))
+        loop = scf.ForOp(first, end, index(1))
+        with ir.InsertionPoint(loop.body):
+            self._row(_Row(loop.induction_variable))
+            scf.YieldOp([])
+
+    def _row(self, row: _Row) -> None:
+        steps = self._plan.group.steps
+        self._row_steps(row)
+        for numbers in self._plan.phases:
+            reductions = [n for n in numbers if steps[n].kind is Kind.REDUCE]
+            for n, total in zip(reductions, self._phase(row, numbers, reductions), strict=True):
+                row.numbers[n] = total
+            self._row_steps(row)
+        if steps[-1].kind is not Kind.FULL:
+            at = index_value(self._plan.output.outer, [row.index])
+            memref.store(row.numbers[len(steps) - 1], self._buffers[self._plan.group.output.value], [at])
+
+    def _row_steps(self, row: _Row) -> None:
+        """Every computation on one number a row whose operands are known."""
+        for n, step in enumerate(self._plan.group.steps):
+            known = all(argument in row.numbers for argument in step.arguments if isinstance(argument, int))
+            if step.kind is not Kind.ROW or n in row.numbers or not known:
+                continue
+            values = [self._scalar(row, argument) for argument in step.arguments]
+            # In vectors: code generators know more functions on them.
+            vectors = [splat(value, self._plan.lanes) for value in values]
+            result = evaluate(step.body, vectors, self._plan.lanes)
+            row.numbers[n] = vector.extract(result, [], [0])
+
+    def _scalar(self, row: _Row, argument: Read | int) -> ir.Value:
+        if isinstance(argument, int):
+            return row.numbers[argument]
+        constant = splat_constant(argument.value)
+        if constant is not None:
+            return number(constant)
+        at = index_value(self._plan.reads[argument].outer, [row.index])
+        return memref.load(self._buffers[argument.value], [at])
+
+    def _phase(self, row: _Row, numbers: Sequence[int], reductions: Sequence[int]) -> list[ir.Value]:
+        """One pass over the row; the totals of what it reduces."""
+        plan = self._plan
+        whole = [part for part in self._parts if part.lanes == plan.lanes and part.is_whole]
+        rest = [part for part in self._parts if part not in whole]
+        combine = [self._combination(n) for n in reductions]
+        widths = ([plan.lanes] if whole else []) + [part.lanes for part in rest]
+        starts = [splat(_NEUTRAL[combine[i][0]], width) for width in widths for i in range(len(reductions))]
+        bases = {read: index_value(address.outer, [row.index]) for read, address in self._used_reads(numbers).items()}
+        output = index_value(plan.output.outer, [row.index])
+
+        def vectors(columns: list[ir.Value], carried: list[ir.Value]) -> list[ir.Value]:
+            at = _At(bases, output, columns)
+            slots = [carried[k : k + len(reductions)] for k in range(0, len(carried), len(reductions) or 1)]
+            result: list[ir.Value] = []
+            if whole:
+                result += self._whole(row, numbers, reductions, at, len(whole), slots[0] if reductions else [])
+            for k, part in enumerate(rest):
+                mine = slots[k + (1 if whole else 0)] if reductions else []
+                result += self._part(row, numbers, reductions, at, index(part.offset), part, mine)
+            return result
+
+        totals = self._nest(0, [], starts, vectors)
+        results = []
+        for i, n in enumerate(reductions):
+            mine = [totals[k * len(reductions) + i] for k in range(len(widths))]
+            name = combine[i][0]
+            total = reduce(mine, partial(_combine, name))
+            initial = plan.group.steps[n].initial
+            results.append(total if initial == _NEUTRAL[name] else _combine(name, total, number(initial)))
+        return results
+
+    def _nest(
+        self,
+        level: int,
+        columns: list[ir.Value],
+        carried: list[ir.Value],
+        body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
+    ) -> list[ir.Value]:
+        """Loops over the column dimensions that do not fill vectors."""
+        extents = self._plan.tiling.reduction_extents
+        if level == len(extents):
+            return body(columns, carried)
+        loop = scf.ForOp(index(0), index(extents[level]), index(1), carried)
+        with ir.InsertionPoint(loop.body):
+            inner = self._nest(level + 1, [*columns, loop.induction_variable], list(loop.inner_iter_args), body)
+            scf.YieldOp(inner)
+        return list(loop.results)
+
+    def _whole(
+        self,
+        row: _Row,
+        numbers: Sequence[int],
+        reductions: Sequence[int],
+        at: _At,
+        count: int,
+        carried: Sequence[ir.Value],
+    ) -> list[ir.Value]:
+        """The whole vectors of the row."""
+        lanes = self._plan.lanes
+        part = Part(0, lanes, lanes)
+        if count <= UNROLLED_VECTORS:
+            totals = list(carried)
+            for k in range(count):
+                totals = self._part(row, numbers, reductions, at, index(k * lanes), part, totals)
+            return totals
+        loop = scf.ForOp(index(0), index(count * lanes), index(lanes), list(carried))
+        with ir.InsertionPoint(loop.body):
+            inner = list(loop.inner_iter_args)
+            scf.YieldOp(self._part(row, numbers, reductions, at, loop.induction_variable, part, inner))
+        return list(loop.results)
+
+    def _part(
+        self,
+        row: _Row,
+        numbers: Sequence[int],
+        reductions: Sequence[int],
+        at: _At,
+        lane: ir.Value,
+        part: Part,
+        carried: Sequence[ir.Value],
+    ) -> list[ir.Value]:
+        """One vector of the row: the full steps of the pass, and what it adds to the totals."""
+        steps = self._plan.group.steps
+        values: dict[int, ir.Value] = {}
+        totals = list(carried)
+        for n in numbers:
+            step = steps[n]
+            arguments = [self._argument(row, argument, values, at, lane, part) for argument in step.arguments]
+            if step.kind is Kind.REDUCE:
+                name, element = self._combination(n)
+                value = evaluate(step.body, arguments, part.lanes, element)
+                if not part.is_whole:
+                    value = arith.select(mask(part), value, splat(_NEUTRAL[name], part.lanes))
+                slot = reductions.index(n)
+                totals[slot] = _combine(name, totals[slot], value)
+                continue
+            values[n] = evaluate(step.body, arguments, part.lanes)
+            if n in self._scratch:
+                store(values[n], self._scratch[n], self._column(at, lane), part)
+            if n == len(steps) - 1:
+                output = self._plan.output
+                where = add(self._moved(at.output, output.inner, at), lane)
+                store(values[n], self._buffers[self._plan.group.output.value], where, part)
+        return totals
+
+    def _argument(
+        self, row: _Row, argument: Read | int, values: dict[int, ir.Value], at: _At, lane: ir.Value, part: Part
+    ) -> ir.Value:
+        if isinstance(argument, int):
+            if argument in values:
+                return values[argument]
+            if argument in self._scratch:
+                return load(self._scratch[argument], self._column(at, lane), part)
+            return splat(row.numbers[argument], part.lanes)
+        constant = splat_constant(argument.value)
+        if constant is not None:
+            return splat(constant, part.lanes)
+        address, buffer = self._plan.reads[argument], self._buffers[argument.value]
+        where = self._moved(at.bases[argument], address.inner, at)
+        if address.lanes:
+            return load(buffer, add(where, lane), part)
+        return splat(memref.load(buffer, [where]), part.lanes)
+
+    def _moved(self, base: ir.Value, inner: Expr, at: _At) -> ir.Value:
+        if inner == Expr(0):
+            return base
+        return add(base, index_value(inner, [None] * FIRST_REDUCTION + at.columns))
+
+    def _column(self, at: _At, lane: ir.Value) -> ir.Value:
+        """Position in a scratch row."""
+        tiling = self._plan.tiling
+        total = index(0)
+        for value, extent in zip(at.columns, tiling.reduction_extents, strict=True):
+            total = add(arith.muli(total, index(extent)), value)
+        return add(arith.muli(total, index(tiling.panel_width)), lane) if at.columns else lane
+
+    def _used_reads(self, numbers: Sequence[int]) -> dict[Read, SplitAddress]:
+        used = (argument for n in numbers for argument in self._plan.group.steps[n].arguments)
+        return {read: self._plan.reads[read] for read in used if isinstance(read, Read) and read in self._plan.reads}
+
+    def _combination(self, n: int) -> tuple[str, ir.Value]:
+        step: RowStep = self._plan.group.steps[n]
+        result = step.accumulator - len(step.arguments)
+        found = combination(step.body, step.accumulator, result)
+        assert found is not None, "the group has checked it"
+        return found
+
+
+@dataclass(frozen=True)
+class _At:
+    """Where a pass is: start of the row in everything that is read, in the result, and the outer columns."""
+
+    bases: dict[Read, ir.Value]
+    output: ir.Value
+    columns: list[ir.Value]
+
+
+def _combine(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
+    return ir.Operation.create(name, [a.type], [a, b]).results[0]

@@ -1,0 +1,75 @@
+"""Programs that go over rows: normalisations and softmaxes, with their results by NumPy in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import arithmetic as math_
+import numpy as np
+from case_programs import partition
+from kernel_programs import weight
+from program import Program, Tensor
+
+
+def layer_norm(shape: Sequence[int], axes: Sequence[int]) -> Callable[[Program], Tensor]:
+    return lambda p: math_.layer_norm(p, p.argument(shape), axes)
+
+
+def scaled_norm(p: Program) -> Tensor:
+    normal = math_.layer_norm(p, p.argument([11, 40]), [1])
+    return math_.binary(p, math_.binary(p, normal, weight(p, [40]), "mulf", [1]), weight(p, [40]), "addf", [1])
+
+
+def softmax(shape: Sequence[int], axis: int) -> Callable[[Program], Tensor]:
+    return lambda p: math_.softmax(p, p.argument(shape), axis)
+
+
+def gathered_norm(p: Program) -> Tensor:
+    """Rows of shifted windows."""
+    x = p.roll(p.roll(p.argument([14, 14, 20]), 11, 0), 11, 1)
+    return math_.layer_norm(p, partition(p, x, 7), [2])
+
+
+def merged_norm(p: Program) -> Tensor:
+    """Rows of four strided slices side by side."""
+    x = p.argument([6, 10, 12])
+    corners = [p.slice(x, [i, j, 0], [3, 5, 12], [2, 2, 1]) for j in (0, 1) for i in (0, 1)]
+    return math_.layer_norm(p, p.concat(corners, 2), [2])
+
+
+def log_softmax(p: Program) -> Tensor:
+    x = p.argument([5, 70])
+    top = math_.reduce(p, x, [1], "maximumf")
+    centred = math_.binary(p, x, top, "subf", [0])
+    total = math_.reduce(p, math_.unary(p, centred, "math.exp"), [1])
+    body = "%l = math.log %x0 : f32\n    linalg.yield %l : f32"
+    log = p.generic([(total, [0])], [0], "p", body, np.log(total.array))
+    return math_.binary(p, centred, log, "subf", [0])
+
+
+PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
+    "norm_96": layer_norm([7, 96], [1]),
+    "norm_13": layer_norm([3, 5, 13], [2]),
+    "norm_of_two_axes": layer_norm([4, 6, 24], [1, 2]),
+    "norm_300": layer_norm([9, 300], [1]),
+    "norm_of_channels_first": layer_norm([24, 5, 6], [0]),
+    "scaled_norm": scaled_norm,
+    "gathered_norm": gathered_norm,
+    "merged_norm": merged_norm,
+    "softmax_49": softmax([6, 49], 1),
+    "softmax_8": softmax([3, 4, 8], 2),
+    "softmax_1000": softmax([2, 1000], 1),
+    "softmax_of_rows": softmax([20, 6], 0),
+    "log_softmax": log_softmax,
+}
+LEFT_TO_IREE = {
+    "norm_of_channels_first",  # channels are not adjacent
+    "softmax_of_rows",
+}
+
+
+def build(name: str) -> Program:
+    """The program of a name."""
+    p = Program(name)
+    p.results.append(PROGRAMS[name](p))
+    return p
