@@ -14,15 +14,28 @@ from functools import cached_property
 from typing import NamedTuple
 
 MAGIC = 0x07230203
-_HEADER_WORDS = 5
+HEADER_WORDS = 5
+HEADER_BYTES = 4 * HEADER_WORDS
 
-OP_EXTENSION, OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_CAPABILITY = 10, 15, 16, 17
+OP_NOP, OP_NAME, OP_MEMBER_NAME = 0, 5, 6
+OP_EXTENSION, OP_EXT_INST_IMPORT, OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_CAPABILITY = 10, 11, 15, 16, 17
 OP_EXT_INST = 12
+OP_TYPE_VOID, OP_TYPE_FORWARD_POINTER = 19, 39
 OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_ARRAY, OP_TYPE_STRUCT = 21, 22, 23, 28, 30
-OP_TYPE_POINTER, OP_CONSTANT, OP_VARIABLE, OP_LOAD, OP_DECORATE = 32, 43, 59, 61, 71
+OP_TYPE_POINTER, OP_VARIABLE, OP_LOAD, OP_STORE, OP_DECORATE, OP_MEMBER_DECORATE = 32, 59, 61, 62, 71, 72
+OP_CONSTANT_TRUE, OP_CONSTANT, OP_CONSTANT_NULL = 41, 43, 46
+OP_FUNCTION = 54
 OP_ACCESS_CHAIN, OP_IN_BOUNDS_ACCESS_CHAIN = 65, 66
 OP_VECTOR_SHUFFLE, OP_COMPOSITE_EXTRACT, OP_COMPOSITE_INSERT = 79, 81, 82
+OP_I_ADD, OP_I_SUB, OP_I_MUL, OP_U_DIV, OP_U_MOD = 128, 130, 132, 134, 137
+OP_LOGICAL_OR, OP_LOGICAL_AND, OP_I_EQUAL, OP_I_NOT_EQUAL = 166, 167, 170, 171
+OP_U_GREATER_THAN, OP_U_GREATER_THAN_EQUAL, OP_U_LESS_THAN, OP_U_LESS_THAN_EQUAL = 172, 174, 176, 178
+OP_S_GREATER_THAN, OP_S_GREATER_THAN_EQUAL, OP_S_LESS_THAN, OP_S_LESS_THAN_EQUAL = 173, 175, 177, 179
 OP_CONTROL_BARRIER, OP_MEMORY_BARRIER = 224, 225
+OP_PHI, OP_LOOP_MERGE, OP_SELECTION_MERGE, OP_LABEL = 245, 246, 247, 248
+OP_BRANCH, OP_BRANCH_CONDITIONAL, OP_RETURN, OP_UNREACHABLE = 249, 250, 253, 255
+MERGES = frozenset({OP_LOOP_MERGE, OP_SELECTION_MERGE})
+TERMINATORS = frozenset(range(249, 256))
 ATOMICS = frozenset({*range(227, 243), 5614, 5615, 6035})
 SUBGROUP_OPERATIONS = frozenset({*range(333, 367), *range(4421, 4433), *range(4456, 4461)})
 
@@ -32,8 +45,28 @@ EXECUTION_MODE_LOCAL_SIZE = 17
 DECORATION_BUILTIN = 11
 BUILTIN_WORKGROUP_SIZE, BUILTIN_LOCAL_INVOCATION_ID = 25, 27
 BUILTIN_GLOBAL_INVOCATION_ID, BUILTIN_LOCAL_INVOCATION_INDEX = 28, 29
+# NumWorkgroups, WorkgroupSize, WorkgroupId: the same for all threads of a workgroup.
+WORKGROUP_BUILTINS = frozenset({24, 25, 26})
 # SubgroupSize .. SubgroupLocalInvocationId, then the masks.
 SUBGROUP_BUILTINS = frozenset({36, 37, 38, 39, 40, 41, 4416, 4417, 4418, 4419, 4420})
+
+# Instructions without a result that have an id as first operand: stores, branches, names, decorations and so on.
+_WITHOUT_RESULT = frozenset(
+    {5, 6, 10, 11, 14, 15, 16, 17, 62, 63, 71, 72, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255, 224, 225, 228}
+)
+# Instructions whose operands are not all ids: how many ids there are, after result type and result where there is one,
+# before literals follow. The rest of the instructions that matter here have ids only.
+_LEADING_IDS = {
+    OP_LOAD: 1,
+    OP_STORE: 2,
+    OP_COMPOSITE_EXTRACT: 1,
+    OP_COMPOSITE_INSERT: 2,
+    OP_VECTOR_SHUFFLE: 2,
+    OP_FUNCTION: 0,
+    OP_LOOP_MERGE: 2,
+    OP_SELECTION_MERGE: 1,
+    OP_BRANCH_CONDITIONAL: 3,
+}
 
 
 class Instruction(NamedTuple):
@@ -82,6 +115,47 @@ class SpirvModule:
             if entry.opcode == OP_EXECUTION_MODE and entry.operands[1] == EXECUTION_MODE_LOCAL_SIZE
         )
 
+    @cached_property
+    def definitions(self) -> dict[int, Instruction]:
+        """Id of a type, constant, variable or value -> the instruction that defines it."""
+        return {
+            entry.operands[position]: entry
+            for entry in self.instructions
+            for position in [0 if OP_TYPE_VOID <= entry.opcode < OP_TYPE_FORWARD_POINTER else 1]
+            if entry.opcode not in _WITHOUT_RESULT and len(entry.operands) > position
+        }
+
+    @cached_property
+    def thread_components(self) -> dict[int, int]:
+        """Id -> component of `LocalInvocationId` that it holds."""
+        loads = self.thread_vectors
+        return {
+            entry.operands[1]: entry.operands[3]
+            for entry in self.instructions
+            if entry.opcode == OP_COMPOSITE_EXTRACT and entry.operands[2] in loads
+        }
+
+    @cached_property
+    def thread_vectors(self) -> frozenset[int]:
+        """Ids that hold `LocalInvocationId` as a whole."""
+        variable = self.builtins.get(BUILTIN_LOCAL_INVOCATION_ID)
+        return frozenset(
+            entry.operands[1]
+            for entry in self.instructions
+            if entry.opcode == OP_LOAD and entry.operands[2] == variable
+        )
+
+
+def id_operands(entry: Instruction) -> tuple[int, ...]:
+    """The ids that an instruction computes its result from, or acts on."""
+    if entry.opcode in (OP_CONSTANT, OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE):
+        return ()
+    if entry.opcode < 43:
+        # Types, names and modes: literals and types only, apart from OpExtInst.
+        return entry.operands[4:] if entry.opcode == OP_EXT_INST else ()
+    operands = entry.operands if entry.opcode in _WITHOUT_RESULT else entry.operands[2:]
+    return operands[: _LEADING_IDS.get(entry.opcode, len(operands))]
+
 
 def find_modules(data: bytes | bytearray) -> Iterator[SpirvModule]:
     """Every SPIR-V module inside a `.vmfb`."""
@@ -91,7 +165,7 @@ def find_modules(data: bytes | bytearray) -> Iterator[SpirvModule]:
         end = at + 4
         if at >= 4 and at % 4 == 0:
             count = struct.unpack_from("<I", data, at - 4)[0]
-            if count >= _HEADER_WORDS and at + 4 * count <= len(data):
+            if count >= HEADER_WORDS and at + 4 * count <= len(data):
                 module = _parse(struct.unpack_from(f"<{count}I", data, at), at)
                 if module is not None:
                     yield module
@@ -119,9 +193,9 @@ def text(words: tuple[int, ...]) -> str:
 
 def _parse(words: tuple[int, ...], offset: int) -> SpirvModule | None:
     """The module, or None if its instructions do not fill the words exactly."""
-    if len(words) < _HEADER_WORDS or words[4] != 0:
+    if len(words) < HEADER_WORDS or words[4] != 0:
         return None
-    instructions, at = [], _HEADER_WORDS
+    instructions, at = [], HEADER_WORDS
     while at < len(words):
         length = words[at] >> 16
         if length == 0 or at + length > len(words):

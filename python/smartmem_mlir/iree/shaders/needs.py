@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from math import prod
 
 from smartmem_mlir.iree.shaders import module as spv
+from smartmem_mlir.iree.shaders.barriers import races
 from smartmem_mlir.iree.shaders.module import SpirvModule
-from smartmem_mlir.iree.shaders.threads import races
 
 _CAPABILITIES = {
     0: "Matrix", 1: "Shader", 4: "Addresses", 9: "Float16", 10: "Float64", 11: "Int64", 12: "Int64Atomics",
@@ -81,7 +81,7 @@ def needs_of(module: SpirvModule) -> KernelNeeds:
     for mode in module.workgroup_sizes:
         x, y, z = mode.operands[2:5]
         needs.workgroup_size = max(needs.workgroup_size, (x, y, z), key=prod)
-    needs.assumes_subgroup_size |= races(module)
+        needs.assumes_subgroup_size |= races(module, (x, y, z))
     return needs
 
 
