@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from conftest import Smartmem
+from onnx import TensorProto, helper, numpy_helper
 from tiny_onnx import Builder
 
 import smartmem_mlir as sm
@@ -162,3 +163,50 @@ def test_locations_are_not_printed(smartmem: Smartmem, model: Path) -> None:
         assert "loc(" not in text
     line = '    %0 = "x.y"() {s = "loc(1)"} : () -> i1 loc(#loc3)\n'
     assert without_locations(line + '#loc3 = loc("a")\n') == '    %0 = "x.y"() {s = "loc(1)"} : () -> i1\n'
+
+
+def test_layouts_are_chosen_as_asked_and_told_with_who_asked(smartmem: Smartmem, tmp_path: Path) -> None:
+    convolutions = write_convolutions(tmp_path / "conv.onnx")
+    told = {}
+    for method in ("solver", "paper"):
+        folder = tmp_path / method
+        assert smartmem("compile", convolutions, "--layouts", method, "-o", folder, "--verify").code == 0
+        (told[method],) = json.loads((folder / "report.json").read_text())["layouts"]
+    solver, paper = told["solver"], told["paper"]
+    assert (solver["method"], solver["status"], solver["gap"]) == ("solver", "optimal", 0)
+    assert (paper["method"], paper["status"]) == ("paper", "rule")
+    assert solver["bound_ns"] == solver["objective_ns"] <= solver["paper_ns"] == paper["objective_ns"]
+    assert solver["permuted"] == len(solver["layouts"]) > 0
+    assert any("first" in layout["asked_by"] for layout in solver["layouts"])
+    shown = smartmem("inspect", tmp_path / "solver").out
+    assert f"layouts: {solver['permuted']} of {solver['tensors']} tensors" in shown
+    assert "proved the least" in shown
+    assert "by the paper's rule" in smartmem("inspect", tmp_path / "paper").out
+    assert json.loads(smartmem("inspect", tmp_path / "solver", "--json").out)["layouts"] == [solver]
+    explained = smartmem("explain", tmp_path / "solver").out
+    for layout in solver["layouts"]:
+        assert f"{layout['tensor']}  (asked by {layout['asked_by']})" in explained
+
+
+def test_a_pipeline_without_a_choice_of_layouts_is_refused(smartmem: Smartmem, model: Path, tmp_path: Path) -> None:
+    done = smartmem("compile", model, "--layouts", "paper", "--pipeline", "cpu-eliminate", "-o", tmp_path / "out")
+    assert done.code == 2
+    assert "pipeline 'cpu-eliminate' has no pass 'smartmem-select-layouts'" in done.err
+
+
+def write_convolutions(path: Path) -> Path:
+    """Two convolutions and what stands between them, in ONNX."""
+    weights = [
+        numpy_helper.from_array(np.linspace(-1, 1, 32 * deep * 9, dtype=np.float32).reshape(32, deep, 3, 3), name)
+        for name, deep in (("w1", 16), ("w2", 32))
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["a"], "first"),
+        helper.make_node("Relu", ["a"], ["b"], "active"),
+        helper.make_node("Conv", ["b", "w2"], ["y"], "second"),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 16, 14, 14))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 32, 10, 10))
+    graph = helper.make_graph(nodes, "convolutions", [x], [y], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path

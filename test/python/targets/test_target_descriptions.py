@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import yaml
 
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.iree.device_target import compile_flags, device_targets_attr
+from smartmem_mlir.layouts.rates import Rates
 from smartmem_mlir.targets import load_pipeline, load_target, target_names
+from smartmem_mlir.targets.description import LayoutRates
 
 GOOD_VULKAN: dict[str, Any] = {
     "name": "phone",
@@ -54,6 +57,47 @@ def test_every_target_of_the_repository_is_valid(name: str) -> None:
     target = load_target(name)
     assert target.name == name
     assert compile_flags(target)[0] == f"--iree-opt-level={target.opt_level}"
+
+
+def test_rates_of_a_target_are_those_that_layouts_are_chosen_by() -> None:
+    # The lanes follow from the CPU, everything else may be given.
+    assert set(LayoutRates.model_fields) == set(Rates.__dataclass_fields__) - {"vector_lanes"}
+    given = LayoutRates(stream_bytes_per_ns=3.0).model_dump(exclude_none=True)
+    assert Rates.of(given) == replace(Rates(), stream_bytes_per_ns=3.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("stream_bytes_per_ns", 0), ("kernel_launch_ns", -1), ("kernel_macs_per_ns", 1e9), ("cache_line_bytes", 48)],
+)
+def test_an_absurd_rate_is_refused_by_name(tmp_path: Path, field: str, value: float) -> None:
+    with pytest.raises(OptionError, match=f"field 'rates.{field}'"):
+        load_target(write(tmp_path, edited("rates", value={field: value})))
+
+
+def test_an_option_of_a_pass_can_be_given_to_a_pipeline() -> None:
+    text = load_pipeline("cpu").with_option("smartmem-select-layouts", "layouts", "paper").text()
+    assert "smartmem-select-layouts{layouts=paper}" in text
+    with pytest.raises(OptionError, match="pipeline 'cpu-eliminate' has no pass 'smartmem-select-layouts'"):
+        load_pipeline("cpu-eliminate").with_option("smartmem-select-layouts", "layouts", "paper")
+
+
+def test_the_pipelines_of_the_ablation_leave_out_and_add_nothing() -> None:
+    whole = [spec.text() for spec in load_pipeline("cpu").passes]
+    kernels = {
+        "smartmem-share-borders",
+        "smartmem-form-groups",
+        "smartmem-lower-groups-to-cpu",
+    }
+    left_out = {"cpu-layouts": kernels, "cpu-eliminate": {*kernels, "smartmem-select-layouts"}}
+    for name, missing in left_out.items():
+        wanted = [text for text in whole if text.split("{")[0] not in missing]
+        assert _once([spec.text() for spec in load_pipeline(name).passes]) == _once(wanted)
+
+
+def _once(texts: list[str]) -> list[str]:
+    """Without repetitions of what stands beside its like: left out passes bring them together."""
+    return [text for before, text in zip([None, *texts], texts, strict=False) if text != before]
 
 
 def test_the_targets_that_the_documentation_promises_exist() -> None:
@@ -177,5 +221,7 @@ def test_a_bad_pipeline_is_refused_by_field(tmp_path: Path, passes: str, field: 
 
 
 def test_an_unknown_pipeline_lists_the_known() -> None:
-    with pytest.raises(OptionError, match="unknown pipeline 'nope'; pipelines: baseline, cpu, cpu-eliminate, cpu-layouts, default, gpu"):
+    with pytest.raises(
+        OptionError, match="unknown pipeline 'nope'; pipelines: baseline, cpu, cpu-eliminate, cpu-layouts, default, gpu"
+    ):
         load_pipeline("nope")
