@@ -41,6 +41,7 @@ class _Pricing:
         self.graph = graph
         self.variables = variables
         self.rates = rates
+        self._roots: dict[int, Loops | None] = {}
 
     def terms(self) -> Iterator[Term]:
         for op in self.graph.operations:
@@ -78,7 +79,8 @@ class _Pricing:
         )
         if lane is None or walked.strides[lane] in (0, 1) or summed_in_a_row:
             return self._stream_ns(tensor, elements, elements)
-        return elements * self.rates.strided_element_ns
+        root = self._root(first.tensor)
+        return elements * self.rates.strided_element_ns + (self._lost_ns(root) if root is not None else 0.0)
 
     def _contiguous_dim(self, op: Loops, use: Use, order: Order) -> int | None:
         """The dimension along which a tensor is contiguous; axes of one element count for nothing."""
@@ -115,8 +117,7 @@ class _Pricing:
     def _kernel_ns(self, op: Loops, orders: dict[int, Order]) -> float:
         work = prod(op.extents)
         rates = self.rates
-        windows = any(expr.dims and not isinstance(expr.single_atom, Dim) for use in op.inputs for expr in use.access)
-        best = work / (rates.fallback_window_macs_per_ns if windows else rates.fallback_matmul_macs_per_ns)
+        best = work / self._fallback_rate(op)
         if not op.has_kernel:
             return best
         strides = [
@@ -142,6 +143,10 @@ class _Pricing:
                     filled = op.extents[lane] / (ceil(op.extents[lane] / rates.vector_lanes) * rates.vector_lanes)
                     best = min(best, work / (rate * filled))
         return best
+
+    def _fallback_rate(self, op: Loops) -> float:
+        windows = any(expr.dims and not isinstance(expr.single_atom, Dim) for use in op.inputs for expr in use.access)
+        return self.rates.fallback_window_macs_per_ns if windows else self.rates.fallback_matmul_macs_per_ns
 
     def _touched_ns(self, op: Loops, use: Use, orders: dict[int, Order]) -> float:
         """Cache lines that a kernel touches: where it steps from line to line, a tile of rows shares each of them."""
@@ -179,32 +184,42 @@ class _Pricing:
                 total += 0.0 if absorbed else 2 * self._stream_ns(tensor, volume, walked.run)
             else:
                 total += volume * self.rates.strided_element_ns
+                root = self._root(move.sources[number]) if _has_border(move) else None
+                # A border is written by the kernel that computes what it surrounds, whose lanes it then has to keep.
+                total += self._lost_ns(root) if root is not None else 0.0
                 total += 0.0 if absorbed else self._stream_ns(tensor, volume, volume)
         return total + (self.rates.kernel_launch_ns if total else 0.0)
 
     def _is_absorbed(self, move: Move) -> bool:
         """Whether a kernel of ours writes through the view, or each reader reads through it."""
-        writers = [self.graph.writers.get(source) for source in move.sources]
-        if len(writers) == 1 and isinstance(writers[0], Loops) and self._ends_a_contraction(writers[0]):
+        if len(move.sources) == 1 and self._root(move.sources[0]) is not None:
             return True
         readers = self.graph.readers.get(move.result, ())
         # A border is its producer's to write.
         return (
-            all(isinstance(piece.source, int) for piece in move.view.pieces)
-            and bool(readers)
-            and all(isinstance(op, Loops) and op.has_kernel for op in readers)
+            not _has_border(move) and bool(readers) and all(isinstance(op, Loops) and op.has_kernel for op in readers)
         )
 
-    def _ends_a_contraction(self, op: Loops) -> bool:
-        while not op.contraction:
-            if any(op.reductions):
-                return False
-            writers = [self.graph.writers.get(use.tensor) for use in op.inputs]
-            before = [writer for writer in writers if isinstance(writer, Loops)]
-            if not before:
-                return False
-            op = before[0]
-        return op.has_kernel
+    def _root(self, tensor: int) -> Loops | None:
+        """The contraction from whose sums a tensor is computed elementwise: one kernel does it all, if it is ours."""
+        if tensor not in self._roots:
+            op = self.graph.writers.get(tensor)
+            found: Loops | None = None
+            if isinstance(op, Move):
+                found = self._root(op.sources[0]) if len(op.sources) == 1 else None
+            elif op is not None and op.contraction:
+                found = op if op.has_kernel and not op.attention else None
+            elif op is not None and not any(op.reductions):
+                roots = (self._root(use.tensor) for use in op.inputs)
+                found = next((root for root in roots if root is not None), None)
+            self._roots[tensor] = found
+        return self._roots[tensor]
+
+    def _lost_ns(self, root: Loops) -> float:
+        """What it costs that a later operation of a kernel of ours has other lanes, so that IREE has to make it."""
+        packed = self.graph.tensors[root.inputs[1].tensor].constant
+        rate = self.rates.kernel_macs_per_ns if packed else self.rates.unpacked_kernel_macs_per_ns
+        return max(0.0, prod(root.extents) * (1 / self._fallback_rate(root) - 1 / rate))
 
     def _restored(self) -> Iterator[Term]:
         """A copy of each tensor that something reads in the order as written, once for all such readers."""
@@ -228,6 +243,10 @@ class _Pricing:
         run = max(1, min(run, elements))
         lines = elements / run * ceil(run * tensor.element_bytes / self.rates.cache_line_bytes)
         return lines * self.rates.cache_line_bytes / self.rates.stream_bytes_per_ns
+
+
+def _has_border(move: Move) -> bool:
+    return any(not isinstance(piece.source, int) for piece in move.view.pieces)
 
 
 def _inner_dims(op: Loops, first: Use, order: Order) -> tuple[int, ...]:

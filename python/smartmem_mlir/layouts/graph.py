@@ -183,9 +183,9 @@ class Graph:
         return {tensor: tuple(ops) for tensor, ops in found.items()}
 
     @cached_property
-    def writers(self) -> dict[int, Operation]:
+    def writers(self) -> dict[int, Loops | Move]:
         """The operation that computes each tensor; arguments have none."""
-        found: dict[int, Operation] = {}
+        found: dict[int, Loops | Move] = {}
         for op in self.operations:
             if isinstance(op, Move):
                 found[op.result] = op

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Rates:
-    """Measured on one core of the target; the defaults on one AVX-512 core of a server.
+    """Measured on one core of the target by `benchmarks/layout_rates.py`; the defaults, on an AVX-512 core of a server.
 
     Args:
         vector_lanes: f32 elements of a vector.
@@ -29,14 +29,14 @@ class Rates:
 
     vector_lanes: int = 16
     cache_line_bytes: int = 64
-    stream_bytes_per_ns: float = 8.0
-    strided_element_ns: float = 1.0
-    kernel_launch_ns: float = 3000.0
-    kernel_macs_per_ns: float = 45.0
-    unpacked_kernel_macs_per_ns: float = 30.0
-    vector_product_macs_per_ns: float = 10.0
+    stream_bytes_per_ns: float = 37.0
+    strided_element_ns: float = 0.15
+    kernel_launch_ns: float = 4000.0
+    kernel_macs_per_ns: float = 27.0
+    unpacked_kernel_macs_per_ns: float = 9.0
+    vector_product_macs_per_ns: float = 16.0
     fallback_matmul_macs_per_ns: float = 15.0
-    fallback_window_macs_per_ns: float = 0.6
+    fallback_window_macs_per_ns: float = 6.8
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -2,6 +2,7 @@
 // them; the two convolutions agree on channels last, and the caller's order is restored by one view at the end. Where a
 // copy costs more than it gains, nothing moves: the second writes rows of its image, which it then has to read as rows.
 // RUN: smartmem-opt %s --smartmem-select-layouts=layouts=solver | FileCheck %s
+// The rates are given, so that nothing here depends on the defaults.
 // RUN: sed 's/strided_element_ns = 0.2/strided_element_ns = 1000.0/' %s | smartmem-opt --smartmem-select-layouts=layouts=solver | FileCheck %s --check-prefix=DEAR
 // RUN: not smartmem-opt %s --smartmem-select-layouts='layouts=solver time-limit-s=0' 2>&1 | FileCheck %s --check-prefix=LIMIT
 
@@ -20,7 +21,7 @@
 // DEAR: outs({{.*}} : tensor<64x7x7xf32>)
 // DEAR: outs({{.*}} : tensor<64x5x5xf32>)
 // DEAR-NOT: smartmem.view
-module attributes {smartmem.layout_rates = {strided_element_ns = 0.2, unpacked_kernel_macs_per_ns = 10.0}} {
+module attributes {smartmem.layout_rates = {strided_element_ns = 0.2, unpacked_kernel_macs_per_ns = 10.0, kernel_macs_per_ns = 27.0, fallback_window_macs_per_ns = 0.6}} {
 func.func @f(%x: tensor<48x9x9xf32>) -> tensor<64x5x5xf32> {
   %w1 = smartmem.parameter @w1 : tensor<64x48x3x3xf32>
   %w2 = smartmem.parameter @w2 : tensor<64x64x3x3xf32>
