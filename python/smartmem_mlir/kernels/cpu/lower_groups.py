@@ -19,6 +19,7 @@ from smartmem_mlir.kernels.cpu.lower_rows import lower_rows, read_rows, row_stem
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction, reads_after_sum
 from smartmem_mlir.kernels.cpu.row_plan import plan_rows
 from smartmem_mlir.kernels.executable import add_executable, dispatch
+from smartmem_mlir.kernels.fates import tell_views
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.form_groups import clone_into, form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
@@ -51,6 +52,7 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
         if plan is None:
             _dissolve(op)
             continue
+        tell_views(op)
         _lower(op, plan, module, names, taken)
         lowered += 1
     return lowered
@@ -75,6 +77,7 @@ def _lower_attention_groups(
         is_new = key not in names
         if is_new:
             names[key] = _unique(attention_stem(plan), taken)
+        tell_views(op)
         lower_attention(op, plan, module, names[key], is_new)
         lowered += 1
     if dissolved:
@@ -99,6 +102,7 @@ def _lower_row_groups(
         is_new = key not in names
         if is_new:
             names[key] = _unique(row_stem(plan), taken)
+        tell_views(op)
         lower_rows(op, plan, module, names[key], is_new)
         lowered += 1
     return lowered
