@@ -20,6 +20,7 @@ from smartmem_mlir.index_maps.inverse import inverse
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import Fill, View
 from smartmem_mlir.transforms.access_folding import reads_index, through_views
+from smartmem_mlir.transforms.ir_walk import users
 from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of
 
@@ -62,6 +63,21 @@ class Segments:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """Numbers that a factor is multiplied by, each of them for all elements with the same place in the reduction.
+
+    A sum of products may then multiply either factor by them: no kernel has to compute the scaled one.
+
+    Args:
+        op: The multiplication.
+        read: The numbers.
+    """
+
+    op: ir.Operation
+    read: Read
+
+
+@dataclass(frozen=True)
 class Step:
     """One elementwise operation after the contraction.
 
@@ -83,6 +99,7 @@ class ContractionGroup:
         root: The contraction.
         lhs: First factor, in one or more parts.
         rhs: Second factor.
+        scale: What the products are multiplied by before they are summed, if anything.
         initial: What the sum starts from: a number, or a tensor to read.
         steps: What is computed from the sum, in order; the last step's result is written.
         output: The value that the kernel computes and where each element of it is written.
@@ -93,6 +110,7 @@ class ContractionGroup:
     root: StructuredOp
     lhs: Segments
     rhs: Read
+    scale: Scale | None
     initial: float | Read
     steps: tuple[Step, ...]
     output: Read
@@ -158,14 +176,51 @@ def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup 
             return None
         last = op.results[0]
     lhs, rhs = (read_behind_views(growth.space, root.inputs[i], root.input_accesses[i]) for i in factors)
+    scale = None
+    if (scaled := _scaled(root, growth.space, lhs)) is not None:
+        lhs, scale = scaled
     parts = _segments(root, growth.space, lhs)
     output = Read(last, growth.placed[last])
-    return ContractionGroup(root, parts, rhs, initial, tuple(growth.steps), output, border, tuple(members))
+    return ContractionGroup(root, parts, rhs, scale, initial, tuple(growth.steps), output, border, tuple(members))
 
 
 def whole(read: Read) -> Segments:
     """A factor that is one tensor."""
     return Segments(None, None, (0,), (read,))
+
+
+def _scaled(root: StructuredOp, space: Box, factor: Read) -> tuple[Read, Scale] | None:
+    """What a factor is before a multiplication that nothing else reads, and what that multiplies it by."""
+    op = defining_op(factor.value)
+    step = None if op is None else read_structured(op)
+    if op is None or step is None or not step.is_elementwise or len(step.inputs) != 2 or not _feeds_only(op, root.op):
+        return None
+    if [inner.operation.name for inner in step.body.operations] != ["arith.mulf", "linalg.yield"]:
+        return None
+    numbers = [
+        ir.BlockArgument(operand).arg_number if isinstance(operand.owner, ir.Block) else -1
+        for operand in step.body.operations[0].operation.operands
+    ]
+    atoms = [expr.single_atom for expr in step.output_accesses[0]]
+    if sorted(numbers) != [0, 1] or len(atoms) != len(step.extents):
+        return None
+    own = {atom.index: expr for atom, expr in zip(atoms, factor.access, strict=True) if isinstance(atom, Dim)}
+    if len(own) != len(step.extents):
+        return None
+    dims = [own[d] for d in range(len(step.extents))]
+    reads = [
+        read_behind_views(space, value, simplify_exprs([expr.substitute(dims) for expr in access], space))
+        for value, access in zip(step.inputs, step.input_accesses, strict=True)
+    ]
+    for scaled, numbers_read in (reads, reads[::-1]):
+        used = frozenset().union(*(expr.dims for expr in numbers_read.access))
+        if used and all(root.reductions[d] for d in used):
+            return scaled, Scale(op, numbers_read)
+    return None
+
+
+def _feeds_only(op: ir.Operation, reader: ir.Operation) -> bool:
+    return all(user == reader or (is_view(user) and _feeds_only(user, reader)) for user in users(op.results[0]))
 
 
 def _segments(root: StructuredOp, space: Box, read: Read) -> Segments:

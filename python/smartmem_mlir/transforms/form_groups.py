@@ -160,6 +160,7 @@ def _with_operand_views(group: ContractionGroup | AttentionGroup | RowGroup) -> 
     found: list[ir.Operation] = []
     seen = set(group.members)
     stacked = group.lhs.view if isinstance(group, ContractionGroup) else None
+    scale = group.scale.op if isinstance(group, ContractionGroup) and group.scale is not None else None
 
     def visit(op: ir.Operation) -> None:
         for operand in op.operands:
@@ -169,7 +170,7 @@ def _with_operand_views(group: ContractionGroup | AttentionGroup | RowGroup) -> 
             folded = is_view(inner) and (
                 read_view(inner).single_map is not None or (stacked is not None and inner == stacked)
             )
-            if folded or inner.name in ("tensor.empty", "linalg.fill"):
+            if folded or (scale is not None and inner == scale) or inner.name in ("tensor.empty", "linalg.fill"):
                 seen.add(inner)
                 visit(inner)
                 found.append(inner)

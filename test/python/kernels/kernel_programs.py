@@ -181,6 +181,24 @@ def separable(p: Program) -> Tensor:
     return p.generic([(x, [0, "d1 + d3", "d2 + d4"]), (k, [0, 3, 4])], [0, 1, 2], "ppprr", body, array, init=init.name)
 
 
+def scaled_rows(p: Program) -> Tensor:
+    """One factor is scaled along the reduction by numbers that its own means give, as in a squeeze-excitation."""
+    x = p.argument([23, 18])
+    gate = math_.unary(p, math_.scale(p, math_.reduce(p, x, [0]), 0.25), "math.tanh")
+    return math_.matmul(p, math_.binary(p, x, gate, "mulf", [1]), weight(p, [18, 40]))
+
+
+def excited(p: Program) -> Tensor:
+    """Channels of an image are scaled in front of a pointwise convolution."""
+    x, gate = p.argument([12, 5, 6]), p.argument([12])
+    scaled = math_.binary(p, x, gate, "mulf", [0])
+    k = weight(p, [20, 12])
+    array = np.einsum("chw,fc->fhw", scaled.array, k.array)
+    body = "%m = arith.mulf %x0, %x1 : f32\n    %y = arith.addf %m, %o : f32\n    linalg.yield %y : f32"
+    init = p.fill(0.0, array.shape)
+    return p.generic([(scaled, [3, 1, 2]), (k, [0, 3])], [0, 1, 2], "pppr", body, array, init=init.name)
+
+
 def stacked(p: Program) -> Tensor:
     """A product of two tensors side by side: two sums, one after the other, and no tensor that holds both."""
     x, y = p.argument([6, 5]), p.argument([7, 6])
@@ -240,6 +258,8 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "depthwise_stride": depthwise((32, 9, 9), 5, stride=2, pad=2),
     "two_convolutions": two_convolutions,
     "separable": separable,
+    "scaled_rows": scaled_rows,
+    "excited": excited,
     "stacked": stacked,
     "stacked_images": stacked_images(3, enlarged=False),
     "stacked_enlarged": stacked_images(1, enlarged=True),

@@ -211,6 +211,10 @@ class ContractionEmitter:
         width = len(tile.widths)
         valid = (plan.lanes,) * width if plan.storage is Storage.PANELS else tile.widths
         rhs = [self._load(group.rhs.value, rhs_at, j, lanes) for j, lanes in enumerate(valid)]
+        if plan.scale is not None and group.scale is not None:
+            scale_at = index_value(plan.scale.outer + plan.scale.inner, at)
+            scale = memref.load(self._buffers[group.scale.read.value], [scale_at])
+            rhs = [arith.mulf(value, vector.broadcast(self._vector, scale)) for value in rhs]
         lhs, value = plan.lhs[part], group.lhs.reads[part].value
         inner = None if lhs.inner == Expr(0) else index_value(lhs.inner, at)
         result = list(sums)

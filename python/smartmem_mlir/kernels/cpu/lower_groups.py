@@ -21,6 +21,7 @@ from smartmem_mlir.kernels.cpu.row_plan import plan_rows
 from smartmem_mlir.kernels.executable import add_executable, dispatch
 from smartmem_mlir.kernels.fates import tell_views
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
+from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.form_groups import clone_into, form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option
@@ -111,7 +112,9 @@ def _lower_row_groups(
 def _plan(op: ir.Operation, cpu: CpuVectors) -> KernelPlan | None:
     members = [inner.operation for inner in op.regions[0].blocks[0].operations]
     kept = [inner for inner in members if is_structured(inner) or is_bordered(inner)]
-    group = read_contraction_group(kept) if kept else None
+    # Before the contraction stands what scales a factor of it.
+    first = next((i for i, inner in enumerate(kept) if is_contraction(inner)), None)
+    group = None if first is None else read_contraction_group(kept[first:])
     if group is None or not all(_is_f32(value.type) for value in (*op.operands, *op.results)):
         return None
     return plan_contraction(group, cpu, constant_rhs=_parameter(op, group.rhs) is not None)
@@ -132,7 +135,8 @@ def _parameter(op: ir.Operation, read: Read) -> ir.Value | None:
 
 def _lower(op: ir.Operation, plan: KernelPlan, module: ir.Block, names: dict[str, str], taken: set[str]) -> None:
     group = plan.group
-    reads = (*group.lhs.reads, group.rhs, *reads_after_sum(group))
+    scale = () if group.scale is None else (group.scale.read,)
+    reads = (*group.lhs.reads, group.rhs, *scale, *reads_after_sum(group))
     used = [read.value for read in reads if _is_argument(read.value)]
     arguments = list(dict.fromkeys(used))
     with ir.InsertionPoint(op), op.location:

@@ -61,6 +61,7 @@ class KernelPlan:
         lhs: Address of each part of the left factor; its lanes may be 0 (one element times a vector) or 1 (a product
             of vectors).
         rhs: Address of the right factor.
+        scale: Address of what the right factor is multiplied by, if anything.
         lanes: Elements of a vector.
         vectors: Vectors of a full panel.
         tile_rows: Rows of a register tile.
@@ -73,6 +74,7 @@ class KernelPlan:
     tiling: Tiling
     lhs: tuple[SplitAddress, ...]
     rhs: SplitAddress
+    scale: SplitAddress | None
     lanes: int
     vectors: int
     tile_rows: int
@@ -106,6 +108,8 @@ def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: boo
         attempts.insert(1, (swapped, Storage.GIVEN, False))
         attempts.append((swapped, Storage.ROWS, False))
     elsewhere = {read.value for read in reads_after_sum(group)}
+    if group.scale is not None:
+        elsewhere.add(group.scale.read.value)
     plans = (
         _plan_factors(factors, cpu, storage, scattered)
         for factors, storage, scattered in attempts
@@ -200,9 +204,12 @@ def _fitting(
     others = [split_address(read.address, tiling) for read in reads_after_sum(group)]
     if any(other is None or (other.lanes not in (0, 1) and not scattered) for other in others):
         return None
+    scale = None if group.scale is None else split_address(group.scale.read.address, tiling)
+    if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
+        return None
     tile_rows = _tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu)
     block_rows, block_panels = _blocks(tiling, tile_rows)
-    return KernelPlan(group, tiling, parts, rhs, lanes, vectors, tile_rows, block_rows, block_panels, storage)
+    return KernelPlan(group, tiling, parts, rhs, scale, lanes, vectors, tile_rows, block_rows, block_panels, storage)
 
 
 def _rhs_address(group: ContractionGroup, tiling: Tiling, storage: Storage) -> SplitAddress | None:
