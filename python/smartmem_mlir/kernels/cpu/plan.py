@@ -3,7 +3,8 @@
 A tile of rows by vectors of lanes is accumulated in registers over the whole reduction: each step loads the panel's
 vectors once and multiplies them by one element of each row. That needs the lanes of the right-hand side and of the
 result to be adjacent in memory and nothing of the left-hand side, so rows may come from anywhere: gathered windows and
-the taps of a convolution cost address arithmetic, not copies.
+the taps of a convolution cost address arithmetic, not copies. Where they are not adjacent, long sums are stored element
+by element, and a right-hand side that many rows read is laid out anew.
 """
 
 from __future__ import annotations
