@@ -13,17 +13,17 @@ from typing import ClassVar
 
 from mlir import ir
 
-from smartmem_mlir.dialects import smartmem
 from smartmem_mlir.transforms.attention_group import AttentionGroup
 from smartmem_mlir.transforms.attention_growth import grow_attention
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
 from smartmem_mlir.transforms.contraction_growth import grow_contraction, is_contraction
 from smartmem_mlir.transforms.growth import grow
 from smartmem_mlir.transforms.ir_walk import Positions, block_operations, erase_dead, is_unused
+from smartmem_mlir.transforms.outline import outline
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_group
 from smartmem_mlir.transforms.structured import is_structured
-from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, splat_constant
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
 
 
 def form_groups(root: ir.Operation) -> int:
@@ -86,28 +86,14 @@ def form_row_groups(root: ir.Operation) -> int:
 
 
 def _outline(group: ContractionGroup | AttentionGroup | RowGroup) -> ir.Operation:
-    """Replaces the group's members by a `smartmem.group` at the place of the last."""
+    """Makes a `smartmem.group` of the group's members, which computes for all that are not among them."""
     members = _with_operand_views(group)
-    inside = {result for op in members for result in op.results}
-    operands: list[ir.Value] = []
-    for op in members:
-        for operand in _all_operands(op):
-            if operand not in inside and operand not in operands and not _is_constant(operand):
-                operands.append(operand)
-    last = members[-1]
     result = group.output.value
-    with ir.InsertionPoint(last), last.location:
-        made = smartmem.GroupOp([result.type], operands)
-    block = made.body.blocks.append(*[operand.type for operand in operands])
-    mapping: dict[ir.Value, ir.Value] = dict(zip(operands, block.arguments, strict=True))
-    with ir.InsertionPoint(block):
-        for op in members:
-            clone_into(op, mapping)
-        smartmem.YieldOp([mapping[result]])
+    made = outline(members, result)
     for use in list(result.uses):
         if use.owner.operation not in members:
             use.owner.operation.operands[use.operand_number] = made.results[0]
-    return made.operation
+    return made
 
 
 def _erase_unused(group: ContractionGroup | RowGroup) -> None:
@@ -115,44 +101,6 @@ def _erase_unused(group: ContractionGroup | RowGroup) -> None:
     for op in reversed(group.members):
         if is_unused(op):
             op.erase()
-
-
-def clone_into(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
-    """Copies an operation to the insertion point; constants that it uses come along."""
-    for operand in _all_operands(op):
-        if operand not in mapping:
-            constant = operand.owner.operation.clone()
-            mapping[operand] = constant.results[0]
-    copy = op.clone()
-    _replace_operands(copy, mapping)
-    mapping.update(zip(op.results, copy.results, strict=True))
-
-
-def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
-    for i, operand in enumerate(op.operands):
-        if operand in mapping:
-            op.operands[i] = mapping[operand]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                _replace_operands(inner.operation, mapping)
-
-
-def _all_operands(op: ir.Operation) -> list[ir.Value]:
-    """Operands, those of nested operations that come from outside included."""
-    found = list(op.operands)
-    for region in op.regions:
-        for block in region.blocks:
-            local = set(block.arguments)
-            for inner in block.operations:
-                found += [operand for operand in _all_operands(inner.operation) if operand not in local]
-                local.update(inner.operation.results)
-    return found
-
-
-def _is_constant(value: ir.Value) -> bool:
-    """Whether this is one number: a group keeps those inside."""
-    return splat_constant(value) is not None
 
 
 def _with_operand_views(group: ContractionGroup | AttentionGroup | RowGroup) -> list[ir.Operation]:

@@ -14,15 +14,13 @@ from typing import ClassVar
 
 from mlir import ir
 
-from smartmem_mlir.dialects import smartmem
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use, users
+from smartmem_mlir.transforms.outline import outline
 from smartmem_mlir.transforms.pass_base import Pass
 from smartmem_mlir.transforms.structured import read_structured
 from smartmem_mlir.transforms.view_ops import defining_op
 
 _RESHAPES = frozenset({"tensor.expand_shape", "tensor.collapse_shape"})
-_COPIED = frozenset({"tensor.empty", "linalg.fill", "arith.constant"})
-"""Operations that are repeated inside a group rather than read by it."""
 MAX_LOOKBACK = 32
 """Operations looked at in front of one; a normalisation has about ten."""
 
@@ -47,7 +45,7 @@ def pin_epilogues(root: ir.Operation) -> int:
             if not _has_rows(op) or _reductions_before(op) == 1:
                 continue
             members = _made_for(op)
-        _outline(members)
+        _pin(members)
         pinned += 1
     erase_dead(root)
     return pinned
@@ -181,63 +179,13 @@ def _leads_to_contraction(op: ir.Operation) -> bool:
     return any(each is not None and _may_lead(each) and _leads_to_contraction(each) for each in made)
 
 
-def _outline(members: Sequence[ir.Operation]) -> None:
+def _pin(members: Sequence[ir.Operation]) -> None:
     """Puts the operations, of which the last has the result, into a group in its place."""
     last = members[-1]
-    inside = {result for op in members for result in op.results}
-    captured = dict.fromkeys(value for op in members for value in _captured(op) if value not in inside)
-    operands = [value for value in captured if not _is_copied(value)]
-    with ir.InsertionPoint(last), last.location:
-        group = smartmem.GroupOp([last.results[0].type], operands)
-    block = group.body.blocks.append(*[operand.type for operand in operands])
-    mapping: dict[ir.Value, ir.Value] = dict(zip(operands, block.arguments, strict=True))
-    with ir.InsertionPoint(block):
-        for op in members:
-            _copy(op, mapping)
-        smartmem.YieldOp([mapping[last.results[0]]])
+    group = outline(members, last.results[0])
     last.results[0].replace_all_uses_with(group.results[0])
     for op in reversed(members):
         op.erase()
-
-
-def _is_copied(value: ir.Value) -> bool:
-    """Whether the value is uninitialised or the same everywhere: nothing to read."""
-    op = defining_op(value)
-    if op is None or op.name not in _COPIED:
-        return False
-    return not isinstance(value.type, ir.RankedTensorType) or all(_is_copied(operand) for operand in op.operands)
-
-
-def _captured(op: ir.Operation) -> list[ir.Value]:
-    """What the operation reads, in its regions too, that is not made inside it."""
-    found = list(op.operands)
-    for region in op.regions:
-        for block in region.blocks:
-            made = {*block.arguments, *(result for inner in block.operations for result in inner.operation.results)}
-            found += [v for inner in block.operations for v in _captured(inner.operation) if v not in made]
-    return found
-
-
-def _copy(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
-    """Copies an operation to the insertion point, and before it the start values and constants that it uses."""
-    for value in _captured(op):
-        if value not in mapping:
-            inner = defining_op(value)
-            assert inner is not None, "block arguments are operands of the group"
-            _copy(inner, mapping)
-    copy = op.clone()
-    _replace_operands(copy, mapping)
-    mapping.update(zip(op.results, copy.results, strict=True))
-
-
-def _replace_operands(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
-    for number, operand in enumerate(op.operands):
-        if operand in mapping:
-            op.operands[number] = mapping[operand]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                _replace_operands(inner.operation, mapping)
 
 
 @dataclass(frozen=True)

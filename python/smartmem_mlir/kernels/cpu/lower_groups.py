@@ -22,8 +22,9 @@ from smartmem_mlir.kernels.executable import add_executable, dispatch
 from smartmem_mlir.kernels.fates import tell_views
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
-from smartmem_mlir.transforms.form_groups import clone_into, form_contraction_groups
+from smartmem_mlir.transforms.form_groups import form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
+from smartmem_mlir.transforms.outline import clone_into
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import shape_of, write_view
