@@ -52,7 +52,7 @@ class CompileOptions:
         layouts: How the order of dimensions of each tensor is chosen: "solver" for the cheapest of all by a model of
             the target, "paper" for the paper's rule; None leaves it to the pipeline.
         opt_level: Overrides the target's optimisation level.
-        repair: Take superfluous threads out of the Vulkan kernels that IREE makes; see `iree.shaders.repair`.
+        repair: Mend the Vulkan kernels that IREE makes wrongly; see `iree.shaders.repair` and `iree.vectors`.
             Without it the module is IREE's to the byte.
         check: Prove every rewrite of the passes before IREE compiles what they made.
         timeout_s: Time limit of each iree-compile run.
@@ -276,6 +276,8 @@ def compile(
             assumptions=built.assumptions,
             flow=built.flow,
             repairs=built.repairs,
+            misaligned=built.misaligned,
+            repaired=options.repair,
             movements=explain_import(imported, lowered.record.fates, options.baseline),
             layouts=lowered.record.layouts,
             files={

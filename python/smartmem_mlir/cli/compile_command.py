@@ -84,9 +84,7 @@ def compile_model(
     ] = None,
     repair: Annotated[
         bool,
-        typer.Option(
-            "--repair/--no-repair", help="Take superfluous threads out of the Vulkan kernels that IREE makes."
-        ),
+        typer.Option("--repair/--no-repair", help="Mend the Vulkan kernels that IREE makes wrongly."),
     ] = True,
     check: Annotated[
         bool, typer.Option("--check", help="Prove every rewrite of the passes; exit 2 if a proof fails.")

@@ -12,6 +12,7 @@ from smartmem_mlir.iree.assumptions import CpuAssumptions, VulkanAssumptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.report.proofs import Proofs
+from smartmem_mlir.report.schema import Report
 
 _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
@@ -39,9 +40,29 @@ def print_compiled(compiled: CompiledModel) -> None:
     _out.print(f"{report.source.name} for {report.target.name} ({report.opt_level}, {kind})", markup=False)
     _out.print(_counts(report.flow), markup=False, soft_wrap=True)
     _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False, soft_wrap=True)
-    if report.repairs:
-        _out.print(f"{len(report.repairs)} Vulkan kernels had threads that all did the same: one is left", markup=False)
+    _print_mended(report)
     _out.print(f"wrote {compiled.path}", markup=False, soft_wrap=True)
+
+
+def _print_mended(report: Report) -> None:
+    """What is right only because it was mended, and what is wrong because it was not."""
+    superfluous = sum(repair.before != repair.after for repair in report.repairs)
+    raced = sum(repair.barriers > 0 for repair in report.repairs)
+    if superfluous:
+        _out.print(f"{superfluous} Vulkan kernels had threads that all did the same: one is left", markup=False)
+    if raced:
+        _out.print(f"{raced} Vulkan kernels had threads that met in memory: they got barriers", markup=False)
+    if report.misaligned and report.repaired:
+        _out.print(
+            f"{len(report.misaligned)} Vulkan kernels would be vectorised wrongly: they are scalar", markup=False
+        )
+    elif report.misaligned:
+        names = ", ".join(report.misaligned)
+        _out.print(
+            f"warning: results may be wrong: IREE vectorises wrongly, and nothing was mended, in {names}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def print_proofs(proofs: Proofs) -> None:

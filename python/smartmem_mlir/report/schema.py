@@ -94,7 +94,10 @@ class Report(_Part):
         weight_bytes: Their bytes.
         assumptions: What the module assumes of its device.
         flow: Kernels and bytes.
-        repairs: Vulkan kernels whose superfluous threads were taken away; see `iree.shaders.repair`.
+        repairs: Vulkan kernels whose superfluous threads were taken away or that got barriers; see
+            `iree.shaders.repair`.
+        misaligned: Vulkan kernels that IREE would vectorise wrongly; see `iree.vectors`.
+        repaired: Whether Vulkan kernels were mended: `repairs` made, and the `misaligned` made scalar.
         movements: What became of each data-movement operator of the model.
         layouts: How the layouts of tensors were chosen, for each function.
         files: The other files of the directory.
@@ -117,6 +120,8 @@ class Report(_Part):
     assumptions: Assumptions
     flow: FlowSummary
     repairs: tuple[Repair, ...]
+    misaligned: tuple[str, ...] = ()
+    repaired: bool = True
     movements: tuple[Movement, ...] = ()
     layouts: tuple[LayoutDecision, ...] = ()
     files: dict[str, FileInfo]

@@ -105,9 +105,14 @@ def test_the_repair_leaves_one_thread_and_the_right_result(tmp_path: Path) -> No
 
 
 @pytest.mark.vulkan
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "plain"])
 @pytest.mark.parametrize(("channels", "size"), [(8, 16), (16, 8), (24, 4)], ids=str)
-def test_barriers_part_threads_that_order_their_loops_differently(tmp_path: Path, channels: int, size: int) -> None:
+def test_barriers_part_threads_that_order_their_loops_differently(
+    tmp_path: Path, channels: int, size: int, bias: bool
+) -> None:
     text = DEPTHWISE.format(channels=channels, size=size, padded=size + 2)
+    if not bias:  # Then the tile is in the result itself.
+        text = text.replace("return %r", "return %c")
     raw = build_module(text, tmp_path / "raw", repair=False)
     assert subgroup_size(raw) == 64
     module = build_module(text, tmp_path / "repaired", repair=True)
@@ -132,7 +137,7 @@ def test_barriers_part_threads_that_order_their_loops_differently(tmp_path: Path
     outputs = [TensorSpec("y", (1, channels, size, size), "f32")]
     (y,) = LoadedModule(module.vmfb, None, resolve_device("vulkan")[0], inputs, outputs)([x, k, b])
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
-    expected = np.einsum("nchwij,cij->nchw", windows, k) + b[None, :, None, None]
+    expected = np.einsum("nchwij,cij->nchw", windows, k) + (b[None, :, None, None] if bias else 0)
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
 
 

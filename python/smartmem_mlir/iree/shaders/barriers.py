@@ -1,8 +1,8 @@
-"""Threads that meet in workgroup memory without a barrier between them, and where barriers would part them.
+"""Threads that meet in memory without a barrier between them, and where barriers would part them.
 
 IREE 3.13 distributes the operations of a kernel to threads one by one, each along its own loops. A convolution whose
 loops run over (h, w, channels) and the bias over (channels, h, w) that follows it give the same element to two
-different threads, and the tile between the two is in workgroup memory, without a barrier.
+different threads, and the tile between the two is in workgroup memory, or in the result's buffer, without a barrier.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SCOPE_WORKGROUP = 2
 
 
 def races(module: SpirvModule, extents: Extents) -> bool:
-    """Whether threads may meet in workgroup memory without a barrier between them.
+    """Whether threads of a workgroup may meet in memory without a barrier between them.
 
     A kernel with barriers whose addresses or conditions cannot be evaluated is taken to have all that it needs.
 
@@ -26,15 +26,16 @@ def races(module: SpirvModule, extents: Extents) -> bool:
         module: The kernel.
         extents: Its workgroup size.
     """
-    shared = any(
-        entry.opcode == spv.OP_VARIABLE and entry.operands[2] == spv.STORAGE_WORKGROUP for entry in module.instructions
-    )
-    if not shared or extents == (1, 1, 1):
+    if extents == (1, 1, 1):
         return False
     has_barriers = any(entry.opcode == spv.OP_CONTROL_BARRIER for entry in module.instructions)
     flow = flow_of(module)
     if flow is None:
-        return not has_barriers
+        shared = any(
+            entry.opcode == spv.OP_VARIABLE and entry.operands[2] == spv.STORAGE_WORKGROUP
+            for entry in module.instructions
+        )
+        return shared and not has_barriers
     accesses = shared_accesses(flow, extents)
     if has_barriers and not all(access.exact for access in accesses):
         return False
@@ -56,7 +57,7 @@ def conflicts(flow: Flow, accesses: Sequence[SharedAccess], barriers: Iterable[i
 
     Args:
         flow: The kernel.
-        accesses: All its accesses to workgroup memory, in order.
+        accesses: All its accesses to shared memory, in order.
         barriers: Positions of instructions that are barriers, or that have one in front of them.
     """
     barriers = frozenset(barriers)
@@ -97,7 +98,7 @@ def missing_barriers(flow: Flow, accesses: Sequence[SharedAccess]) -> list[int] 
 
     Args:
         flow: The kernel.
-        accesses: All its accesses to workgroup memory, in order.
+        accesses: All its accesses to shared memory, in order.
 
     Returns:
         The positions, in order; None if barriers cannot help, because threads part ways around the access or one store

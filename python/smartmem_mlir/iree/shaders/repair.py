@@ -23,8 +23,8 @@ from smartmem_mlir.iree.shaders.module import SpirvModule, find_modules
 from smartmem_mlir.iree.shaders.slots import Extents, shared_accesses
 from smartmem_mlir.iree.shaders.threads import redundant_axes
 
-# Scope Workgroup; AcquireRelease of workgroup memory, as IREE's own barriers have it.
-_SCOPE_WORKGROUP, _SEMANTICS = 2, 0x8 | 0x100
+# Scope Workgroup; AcquireRelease of buffers and of workgroup memory.
+_SCOPE_WORKGROUP, _SEMANTICS = 2, 0x8 | 0x40 | 0x100
 _NOP = 1 << 16
 
 
@@ -109,13 +109,24 @@ def _insert_barriers(data: bytearray, module: SpirvModule, positions: Sequence[i
         for result, value in ((scope, _SCOPE_WORKGROUP), (semantics, _SEMANTICS))
         for word in (4 << 16 | spv.OP_CONSTANT, unsigned, result, value)
     ]
+    # Barriers order accesses to a buffer among the threads of a workgroup only if no thread may keep its own copy.
+    buffers = [
+        entry.operands[1]
+        for entry in module.instructions
+        if entry.opcode == spv.OP_VARIABLE and entry.operands[2] == spv.STORAGE_STORAGE_BUFFER
+    ]
+    coherent = [word for buffer in buffers for word in (3 << 16 | spv.OP_DECORATE, buffer, spv.DECORATION_COHERENT)]
     words: list[int] = []
     length = 0
+    decorated = False
     padding_at = None
     for position, (opcode, operands, _) in enumerate(module.instructions):
         length += 1 + len(operands)
         if opcode in (spv.OP_NAME, spv.OP_MEMBER_NAME):
             continue
+        if opcode == spv.OP_DECORATE and not decorated:
+            words += coherent
+            decorated = True
         if opcode == spv.OP_FUNCTION:
             words += constants
         if position in positions:
@@ -123,7 +134,7 @@ def _insert_barriers(data: bytearray, module: SpirvModule, positions: Sequence[i
             words += barrier
         words += [(1 + len(operands)) << 16 | opcode, *operands]
     spare = length - len(words)
-    if spare < 0 or padding_at is None:
+    if spare < 0 or padding_at is None or not decorated:
         return False
     words[padding_at:padding_at] = [_NOP] * spare
     struct.pack_into("<I", data, module.offset + 12, bound + 2)

@@ -1,9 +1,9 @@
-"""Which thread touches which slot of workgroup memory.
+"""Which thread touches which slot of memory that the threads of a workgroup share.
 
 A workgroup is small and its extents are constants of the kernel, so an address is evaluated for every thread and every
-iteration of the loops around it: nothing has to be proved about the expression. What cannot be evaluated, because it
-depends on something else than threads, constants and counted loops, may touch anything; a condition around an access
-that cannot be evaluated may hold for every thread.
+iteration of the loops around it: nothing has to be proved about the expression. A condition around an access that
+cannot be evaluated may hold for every thread. Workgroups work on tiles of their own, which are alike, so that the
+first one, with the first of everything that is passed from outside, stands for all.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from smartmem_mlir.iree.shaders.module import Instruction, SpirvModule
 # Threads times iterations that one expression is evaluated for at most.
 _MOST_VALUES = 1 << 20
 
+# Stands for the extent of arrays that have none.
+_UNBOUNDED = 1 << 40
+
 Extents = tuple[int, int, int]
 Values = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 # Integers are those of SPIR-V with a sign, so these are right for unsigned operations where nothing is negative.
 _SIGNED: dict[int, Callable[[Values, Values], Values]] = {
@@ -51,38 +53,65 @@ _UNSIGNED: dict[int, Callable[[Values, Values], Values]] = {
 
 
 @dataclass(frozen=True)
+class Touched:
+    """Slots and the threads that may touch them.
+
+    Args:
+        slots: In ascending order, without repetition.
+        lowest: For each, the lowest of its threads.
+        highest: For each, the highest.
+    """
+
+    slots: Values
+    lowest: Values
+    highest: Values
+
+    @classmethod
+    def of(cls, slots: Values, threads: Values) -> Touched:
+        """From pairs of slots and threads."""
+        order = np.lexsort((threads, slots))
+        slots, threads = slots[order], threads[order]
+        found, first = np.unique(slots, return_index=True)
+        last = np.append(first[1:], len(slots)) - 1
+        return cls(found, threads[first], threads[last]) if len(slots) else cls(found, slots, slots)
+
+
+@dataclass(frozen=True)
 class SharedAccess:
-    """An instruction that loads from workgroup memory or stores to it.
+    """An instruction that loads from memory of a workgroup, or of all, or stores to it.
 
     Args:
         position: Its index among the module's instructions.
         variable: The id of the variable.
         stores: Whether it writes.
-        touched: Which thread may touch which slot, [threads, slots]; None for any. A slot is an element of the
-            variable's array; the lanes of a vector are one slot.
+        touched: Which thread may touch which slot; None for any. A slot is an element of the variable's array; the
+            lanes of a vector are one slot.
         exact: Whether each thread of `touched` does touch its slots, rather than may.
     """
 
     position: int
     variable: int
     stores: bool
-    touched: Mask | None
+    touched: Touched | None
     exact: bool
 
     def meets(self, other: SharedAccess) -> bool:
         """Whether two threads may touch one slot, one by each access, and at least one of them writes."""
         if self.variable != other.variable or not (self.stores or other.stores):
             return False
-        if self.touched is None or other.touched is None:
+        one, two = self.touched, other.touched
+        if one is None or two is None:
             return True
-        visitors = other.touched.sum(axis=0)
-        return bool(np.any(self.touched & (visitors > other.touched)))
+        _, at, there = np.intersect1d(one.slots, two.slots, assume_unique=True, return_indices=True)
+        lowest = np.minimum(one.lowest[at], two.lowest[there])
+        return bool(np.any(lowest != np.maximum(one.highest[at], two.highest[there])))
 
 
 def shared_accesses(flow: Flow, extents: Extents) -> list[SharedAccess]:
-    """The accesses to workgroup memory, in the module's order.
+    """The accesses to workgroup memory and to buffers that the kernel writes, in the module's order.
 
-    A pointer that is used by anything but a load or a store counts as a store to any slot.
+    A pointer to workgroup memory that is used by anything but a load or a store counts as a store to any slot. In
+    buffers, what happens at an address that cannot be evaluated is left out.
 
     Args:
         flow: The kernel.
@@ -91,13 +120,15 @@ def shared_accesses(flow: Flow, extents: Extents) -> list[SharedAccess]:
     module = flow.module
     addresses = _Addresses(flow, extents)
     pointers: dict[int, tuple[int, tuple[int, ...]]] = {}
+    workgroup: set[int] = set()
     accesses: list[SharedAccess] = []
     in_function = False
     for position, entry in enumerate(module.instructions):
         opcode, operands, _ = entry
         in_function |= opcode == spv.OP_FUNCTION
-        if opcode == spv.OP_VARIABLE and operands[2] == spv.STORAGE_WORKGROUP:
+        if opcode == spv.OP_VARIABLE and operands[2] in (spv.STORAGE_WORKGROUP, spv.STORAGE_STORAGE_BUFFER):
             pointers[operands[1]] = (operands[1], ())
+            workgroup |= {operands[1]} if operands[2] == spv.STORAGE_WORKGROUP else set()
         elif opcode in (spv.OP_ACCESS_CHAIN, spv.OP_IN_BOUNDS_ACCESS_CHAIN) and operands[2] in pointers:
             variable, indices = pointers[operands[2]]
             pointers[operands[1]] = (variable, indices + operands[3:])
@@ -107,8 +138,19 @@ def shared_accesses(flow: Flow, extents: Extents) -> list[SharedAccess]:
                 touched, exact = None, False
                 if loads or (opcode == spv.OP_STORE and operands[1] != pointer):
                     touched, exact = addresses.touched(*pointers[pointer], flow.home(position))
-                accesses.append(SharedAccess(position, pointers[pointer][0], not loads, touched, exact))
-    return accesses
+                variable = pointers[pointer][0]
+                if touched is not None or variable in workgroup:
+                    accesses.append(SharedAccess(position, variable, not loads, touched, exact))
+    # What is only read cannot race, and the stores of one block are those of one operation, unrolled.
+    blocks: dict[int, set[int]] = {}
+    for access in accesses:
+        blocks.setdefault(access.variable, set()).add(flow.home(access.position))
+    written = {access.variable for access in accesses if access.stores}
+    return [
+        access
+        for access in accesses
+        if access.variable in workgroup or (access.variable in written and len(blocks[access.variable]) > 1)
+    ]
 
 
 class _UnknownValueError(Exception):
@@ -121,13 +163,14 @@ class _Addresses:
     def __init__(self, flow: Flow, extents: Extents) -> None:
         self._flow, self._module, self._extents = flow, flow.module, extents
         self._values: dict[int, Values] = {}
+        self._from_outside: set[int] = set()
         self._loops = 0
         self._headers = _counted_loops(flow.module)
 
-    def touched(self, variable: int, indices: tuple[int, ...], label: int) -> tuple[Mask | None, bool]:
-        """Threads by slots, and whether that is exact.
+    def touched(self, variable: int, indices: tuple[int, ...], label: int) -> tuple[Touched | None, bool]:
+        """Threads and slots, and whether that is exact.
 
-        The mask is None if some index cannot be evaluated or the pointer is not to an element.
+        None if some index cannot be evaluated or the pointer is not to an element.
         """
         extents = self._extents_of(variable, len(indices))
         if extents is None:
@@ -140,9 +183,14 @@ class _Addresses:
         exact = True
         for condition, holds in self._flow.guards(label):
             try:
-                guards.append((self._value(condition) != (0 if holds else 1)).astype(np.int64))
+                value = self._value(condition)
             except _UnknownValueError:
                 exact = False
+                continue
+            if condition in self._from_outside:
+                exact = False
+            else:
+                guards.append((value != (0 if holds else 1)).astype(np.int64))
         values = _aligned([np.zeros(prod(self._extents), dtype=np.int64), *parts, *guards])
         # A loop that the address does not depend on does not matter, but that it is entered.
         idle = tuple(
@@ -160,20 +208,20 @@ class _Addresses:
         happens = (slots >= 0) & (slots < prod(extents))
         for guard in values[1 + len(parts) :]:
             happens = happens & (guard != 0)
-        threads = np.nonzero(happens)[0]
-        touched = np.zeros((shape[0], prod(extents)), dtype=np.bool_)
-        touched[threads, slots[happens]] = True
-        return touched, exact
+        return Touched.of(slots[happens], np.nonzero(happens)[0]), exact
 
     def _extents_of(self, variable: int, depth: int) -> tuple[int, ...] | None:
         """How many values each index has, down to the element; an index of a vector's lane has no extent."""
         definitions = self._module.definitions
         kind = definitions[definitions[definitions[variable].operands[0]].operands[2]]
         extents: list[int] = []
-        while kind.opcode in (spv.OP_TYPE_STRUCT, spv.OP_TYPE_ARRAY):
+        while kind.opcode in (spv.OP_TYPE_STRUCT, spv.OP_TYPE_ARRAY, spv.OP_TYPE_RUNTIME_ARRAY):
             if kind.opcode == spv.OP_TYPE_STRUCT and len(kind.operands) != 2:
                 return None
-            extents.append(1 if kind.opcode == spv.OP_TYPE_STRUCT else int(definitions[kind.operands[2]].operands[2]))
+            if kind.opcode == spv.OP_TYPE_ARRAY:
+                extents.append(int(definitions[kind.operands[2]].operands[2]))
+            else:
+                extents.append(1 if kind.opcode == spv.OP_TYPE_STRUCT else _UNBOUNDED)
             kind = definitions[kind.operands[1]]
         return tuple(extents) if extents and len(extents) <= depth else None
 
@@ -195,18 +243,38 @@ class _Addresses:
             x, y, z = self._extents
             ids: Values = np.indices((z, y, x)).reshape(3, -1)[2 - axis]
             return ids
+        if self._is_from_outside(definition):
+            self._from_outside.add(value)
+            return np.zeros(1, dtype=np.int64)
         if opcode == spv.OP_CONSTANT:
             return np.array([operands[2] - (operands[2] >> 31 << 32)], dtype=np.int64)
         if opcode in _SIGNED or opcode in _UNSIGNED:
             left, right = _aligned([self._value(operands[2]), self._value(operands[3])])
+            if self._from_outside.intersection(operands[2:]):
+                self._from_outside.add(value)
             if opcode in _SIGNED:
                 return _SIGNED[opcode](left, right).astype(np.int64)
             if np.any(left < 0) or np.any(right < 0) or (opcode in (spv.OP_U_DIV, spv.OP_U_MOD) and np.any(right == 0)):
                 raise _UnknownValueError
             return _UNSIGNED[opcode](left, right).astype(np.int64)
         if value in self._headers:
-            return self._iterations(*self._headers[value])
+            iterations = self._iterations(*self._headers[value])
+            if self._from_outside.intersection(self._headers[value]):
+                self._from_outside.add(value)
+            return iterations
         raise _UnknownValueError
+
+    def _is_from_outside(self, definition: Instruction) -> bool:
+        """Whether a value is a component of the workgroup's id, or a push constant."""
+        definitions, builtins = self._module.definitions, self._module.builtins
+        opcode, operands, _ = definition
+        if opcode == spv.OP_COMPOSITE_EXTRACT:
+            loaded = definitions[operands[2]]
+            return loaded.opcode == spv.OP_LOAD and loaded.operands[2] == builtins.get(spv.BUILTIN_WORKGROUP_ID)
+        if opcode != spv.OP_LOAD or definitions[operands[2]].opcode != spv.OP_ACCESS_CHAIN:
+            return False
+        variable = definitions[definitions[operands[2]].operands[2]]
+        return variable.opcode == spv.OP_VARIABLE and variable.operands[2] == spv.STORAGE_PUSH_CONSTANT
 
     def _iterations(self, start: int, step: int, bound: int) -> Values:
         first, stride, end = self._value(start), self._value(step), self._value(bound)
