@@ -9,9 +9,10 @@ operation induces, so that a chain of operations can agree on it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from smartmem_mlir.layouts.graph import Graph, Loops, Move, Order, identity_order, lane_candidates
+from smartmem_mlir.layouts.greedy import AS_WRITTEN, GreedyLayouts
 from smartmem_mlir.layouts.problem import Variable
 from smartmem_mlir.layouts.propagation import (
     backward_through,
@@ -25,20 +26,17 @@ from smartmem_mlir.layouts.propagation import (
 MAX_CANDIDATES = 6
 """Orders of one tensor: the written one, the paper's, and what is asked for first."""
 
-AS_WRITTEN = "as written"
-PAPER = "the paper's rule"
 
-
-def find_candidates(graph: Graph, paper: Sequence[Order]) -> tuple[Variable, ...]:
+def find_candidates(graph: Graph, paper: GreedyLayouts) -> tuple[Variable, ...]:
     """The candidates of each tensor.
 
     Args:
         graph: The function.
-        paper: The orders by the paper's rule, which are candidates so that the choice is never worse.
+        paper: The layouts by the paper's rule, which are candidates so that the choice is never worse.
     """
     search = _Search(graph)
-    for tensor, order in enumerate(paper):
-        search.offer(tensor, order, PAPER)
+    for tensor, (order, asked_by) in enumerate(zip(paper.orders, paper.asked_by, strict=True)):
+        search.offer(tensor, order, asked_by)
     search.settle(paper)
     for op in graph.operations:
         if isinstance(op, Loops) and op.contraction:
@@ -75,18 +73,15 @@ class _Search:
         found = self.found[tensor]
         if self.graph.tensors[tensor].pinned or tensor in self._settled:
             return
-        if found.get(order) == PAPER:
-            # Who wants it says more.
-            found[order] = asked_by
-        elif order not in found and len(found) < MAX_CANDIDATES:
+        if order not in found and len(found) < MAX_CANDIDATES:
             found[order] = asked_by
             self._pending.append((tensor, order))
 
-    def settle(self, paper: Sequence[Order]) -> None:
+    def settle(self, paper: GreedyLayouts) -> None:
         """Leaves tensors that exist only inside a kernel to the paper's rule."""
         self._settled = {number for number, tensor in enumerate(self.graph.tensors) if tensor.internal}
         for tensor in self._settled:
-            self.found[tensor] = {paper[tensor]: PAPER}
+            self.found[tensor] = {paper.orders[tensor]: paper.asked_by[tensor]}
 
     def spread(self) -> None:
         """Carries candidates over, the first asked for first, until nothing new is found."""

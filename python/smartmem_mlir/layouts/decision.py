@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from smartmem_mlir.layouts.candidates import find_candidates
 from smartmem_mlir.layouts.cost import price
 from smartmem_mlir.layouts.graph import Graph, Order, identity_order
-from smartmem_mlir.layouts.greedy import greedy_orders
+from smartmem_mlir.layouts.greedy import greedy_layouts
 from smartmem_mlir.layouts.problem import Problem
 from smartmem_mlir.layouts.rates import Rates
 from smartmem_mlir.layouts.solve import Solution, solve
@@ -88,9 +88,9 @@ def decide(
     Returns:
         The order of each tensor, and what there is to tell.
     """
-    paper = greedy_orders(graph)
+    paper = greedy_layouts(graph)
     problem = price(graph, find_candidates(graph, paper), rates)
-    hint = tuple(variable.orders.index(order) for variable, order in zip(problem.variables, paper, strict=True))
+    hint = tuple(variable.orders.index(order) for variable, order in zip(problem.variables, paper.orders, strict=True))
     solution, reason = _solve(problem, hint, time_limit_s) if method == "solver" else (None, "")
     choice = hint if solution is None else solution.choice
     orders = tuple(variable.orders[k] for variable, k in zip(problem.variables, choice, strict=True))

@@ -8,45 +8,59 @@ One sweep in program order; no cost is compared.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from smartmem_mlir.layouts.graph import Graph, Loops, Move, Order, identity_order, lane_candidates
 from smartmem_mlir.layouts.propagation import all_dims, dims_in_order, forward_view, order_by_dims
 
+AS_WRITTEN = "as written"
 
-def greedy_orders(graph: Graph) -> tuple[Order, ...]:
+
+@dataclass(frozen=True)
+class GreedyLayouts:
+    """What the rule gives.
+
+    Args:
+        orders: The order of each tensor of the graph.
+        asked_by: For each, the contraction whose result it follows; `AS_WRITTEN` if it follows none.
+    """
+
+    orders: tuple[Order, ...]
+    asked_by: tuple[str, ...]
+
+
+def greedy_layouts(graph: Graph) -> GreedyLayouts:
     """The order of each tensor of the graph."""
     orders = [identity_order(len(tensor.shape)) for tensor in graph.tensors]
+    asked_by = [AS_WRITTEN for _ in graph.tensors]
+
+    def choose(tensor: int, order: Order, asked: str) -> None:
+        if not graph.tensors[tensor].pinned:
+            orders[tensor], asked_by[tensor] = order, asked
+
     for op in graph.operations:
         if isinstance(op, Move) and op.sources:
-            orders[op.result] = _unless_pinned(graph, op.result, forward_view(op, orders[op.sources[0]]))
+            choose(op.result, forward_view(op, orders[op.sources[0]]), asked_by[op.sources[0]])
         elif isinstance(op, Loops) and op.permutable:
-            ranked = _dims_by_contiguity(op, orders)
+            largest, ranked = _largest_input(op, orders)
+            asked = AS_WRITTEN if largest is None else asked_by[largest]
+            lanes = lane_candidates(op)
+            # A first factor that has the dimension too (depthwise) is wanted contiguous along it as well.
+            if lanes and (lanes[-1] not in op.inputs[0].dims or ranked[-1] == lanes[-1]):
+                ranked = [d for d in ranked if d != lanes[-1]] + [lanes[-1]]
+                asked = op.name
             for result in op.outputs:
-                orders[result.tensor] = _unless_pinned(graph, result.tensor, order_by_dims(result.access, ranked))
-    return tuple(orders)
+                choose(result.tensor, order_by_dims(result.access, ranked), asked)
+    return GreedyLayouts(tuple(orders), tuple(asked_by))
 
 
-def _unless_pinned(graph: Graph, tensor: int, order: Order) -> Order:
-    return identity_order(len(order)) if graph.tensors[tensor].pinned else order
-
-
-def _dims_by_contiguity(op: Loops, orders: list[Order]) -> list[int]:
-    """Each dimension of the operation, outermost first."""
-    ranked = _dims_of_largest_input(op, orders)
-    lanes = lane_candidates(op)
-    if lanes:
-        lane = lanes[-1]
-        # A first factor that has the dimension too (depthwise) is wanted contiguous along it as well.
-        if lane not in op.inputs[0].dims or ranked[-1] == lane:
-            ranked = [d for d in ranked if d != lane] + [lane]
-    return ranked
-
-
-def _dims_of_largest_input(op: Loops, orders: list[Order]) -> list[int]:
+def _largest_input(op: Loops, orders: list[Order]) -> tuple[int | None, list[int]]:
+    """The tensor that the operation reads most of, and the operation's dimensions as that one has them, innermost last."""
+    largest: int | None = None
     best: list[int] = []
     for use in op.inputs:
         dims = dims_in_order(use, orders[use.tensor])
         if prod(op.extents[d] for d in dims) > prod(op.extents[d] for d in best):
-            best = dims
-    return all_dims(op, best)
+            largest, best = use.tensor, dims
+    return largest, all_dims(op, best)
