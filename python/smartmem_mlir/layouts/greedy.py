@@ -56,7 +56,7 @@ def greedy_layouts(graph: Graph) -> GreedyLayouts:
 
 
 def _largest_input(op: Loops, orders: list[Order]) -> tuple[int | None, list[int]]:
-    """The tensor that the operation reads most of, and the operation's dimensions as that one has them, innermost last."""
+    """The tensor that the operation reads most of, and all dimensions as that one has them, innermost last."""
     largest: int | None = None
     best: list[int] = []
     for use in op.inputs:
