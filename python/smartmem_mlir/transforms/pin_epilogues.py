@@ -39,7 +39,8 @@ def pin_epilogues(root: ir.Operation) -> int:
             continue
         members = _chain(op)
         if any(map(_is_contraction, members)):
-            if any(map(_is_scattered, members)):
+            # A reshape inside a region keeps IREE from distributing it to threads.
+            if any(_is_scattered(each) or each.name in _RESHAPES for each in members):
                 continue
         else:
             if not _has_rows(op) or _reductions_before(op) == 1:
