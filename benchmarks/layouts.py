@@ -132,20 +132,24 @@ def main() -> None:
     parser.add_argument("--prefix", default="", help="put before the names of the models, for small variants")
     parser.add_argument("--cpu", type=int, default=0, help="the core to run on")
     options = parser.parse_args()
-    path = RESULTS / "layouts.json"
-    results = json.loads(path.read_text()) if path.exists() else {"decisions": {}, "measured": {}}
-    results["tools"] = api.tool_versions()
     for model in options.models:
         name = f"{options.prefix}{model.stem}"
         print(name, flush=True)
         decision = asdict(decide(model, options.target))
         del decision["layouts"]
-        results["decisions"][name] = decision
+        write("decisions", name, decision)
         if model.stem in options.measure:
-            results["measured"][name] = measure(model, options.target, options.cpu)
-        # After each model, so that what is cut short is not lost.
-        path.write_text(json.dumps(results, indent=1) + "\n")
-        path.with_suffix(".md").write_text(table(results))
+            write("measured", name, measure(model, options.target, options.cpu))
+
+
+def write(part: str, name: str, row: dict[str, Any]) -> None:
+    """Puts a row into both files at once, so that what is cut short is not lost."""
+    path = RESULTS / "layouts.json"
+    results = json.loads(path.read_text()) if path.exists() else {"decisions": {}, "measured": {}}
+    results["tools"] = api.tool_versions()
+    results[part] = dict(sorted({**results[part], name: row}.items()))
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    path.with_suffix(".md").write_text(table(results))
 
 
 if __name__ == "__main__":
