@@ -225,7 +225,7 @@ class SelectLayouts(Pass):
     example: ClassVar[str] = "convolutions.mlir"
 
     layouts: Literal["solver", "paper"] = option(
-        "paper", "how to choose: the cheapest layouts of all, or the paper's rule"
+        "solver", "how to choose: the cheapest layouts of all, or the paper's rule"
     )
     time_limit_s: float = option(DEFAULT_TIME_LIMIT_S, "seconds that the solver may take")
 
