@@ -16,7 +16,7 @@ GROUP_OP = "smartmem.group"
 
 @dataclass(frozen=True)
 class ConvertToIree(Pass):
-    """Turn each `smartmem.parameter` into a global of IREE and each `smartmem.group` into a dispatch region.
+    """Turn parameters into globals of IREE, and groups into dispatch regions.
 
     One `util.global` for each key, with `#flow.parameter.named<"scope"::"key">` as its value: IREE's runtime maps it
     from the parameter archive, so weights never are text. Each `smartmem.parameter` becomes a `util.global.load`. What

@@ -33,6 +33,7 @@ import yaml
 from onnx import TensorProto
 
 from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.i1_text import unpack_i1
 from smartmem_mlir.ingress.isolated_lowering import lower_all
 from smartmem_mlir.ingress.model import ImportOptions
 from smartmem_mlir.ingress.onnx_importer import static_graph
@@ -280,7 +281,8 @@ def _merge(texts: Sequence[str]) -> str:
         context.allow_unregistered_dialects = True
         whole = ir.Module.create()
         for n, text in enumerate(texts):
-            for operation in ir.Module.parse(text).body.operations:
+            # The importer writes boolean constants for MLIR 22.
+            for operation in ir.Module.parse(unpack_i1(text)).body.operations:
                 copied = operation.clone(ip=ir.InsertionPoint(whole.body))
                 copied.attributes["sym_name"] = ir.StringAttr.get(f"case_{n}")
         return str(whole)
