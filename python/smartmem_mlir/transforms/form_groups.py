@@ -134,7 +134,7 @@ def _with_operand_views(group: ContractionGroup | AttentionGroup | RowGroup) -> 
 
 @dataclass(frozen=True)
 class FormGroups(Pass):
-    """Put each attention, and each other contraction with what follows it, into one group, which is one kernel.
+    """Put what one kernel can compute into a group: attention, contractions, normalisations.
 
     Attention is a contraction, elementwise operations, a softmax over some of its dimensions (the keys) and a
     contraction that sums over these. Other contractions take what follows them elementwise. Groups are what kernel
