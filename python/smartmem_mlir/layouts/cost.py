@@ -212,8 +212,29 @@ class _Pricing:
             elif op is not None and not any(op.reductions):
                 roots = (self._root(use.tensor) for use in op.inputs)
                 found = next((root for root in roots if root is not None), None)
+                # What needs a reduction of the sums first (a normalisation) is another kernel.
+                found = None if found is not None and self._waits_for_reduction(op, found) else found
             self._roots[tensor] = found
         return self._roots[tensor]
+
+    def _waits_for_reduction(self, op: Loops, root: Loops) -> bool:
+        """Whether an operation reads, perhaps through others, a reduction of what `root` computes."""
+        result = root.outputs[0].tensor
+        pending = [(use.tensor, False) for use in op.inputs]
+        seen: set[tuple[int, bool]] = set()
+        while pending:
+            tensor, reduced = pending.pop()
+            if tensor == result and reduced:
+                return True
+            writer = self.graph.writers.get(tensor)
+            # Tensors are numbered in program order: what comes before the root does not depend on it.
+            if writer is None or tensor <= result or (tensor, reduced) in seen:
+                continue
+            seen.add((tensor, reduced))
+            reduces = reduced or (isinstance(writer, Loops) and any(writer.reductions))
+            read = writer.sources if isinstance(writer, Move) else tuple(use.tensor for use in writer.inputs)
+            pending += [(source, reduces) for source in read]
+        return False
 
     def _lost_ns(self, root: Loops) -> float:
         """What it costs that a later operation of a kernel of ours has other lanes, so that IREE has to make it."""
