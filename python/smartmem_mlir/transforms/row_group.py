@@ -1,8 +1,8 @@
 """A normalisation or a softmax, read as one kernel that goes over each row a few times.
 
 The first operation is a reduction. It divides the dimensions into rows, which stay apart, and columns, which it
-reduces; every other operation works on whole rows (element by element), reduces the same columns, or computes on one number a
-row. As with contractions, everything is addressed over the first operation's iteration space.
+reduces; every other operation works on whole rows (element by element), reduces the same columns, or computes on one
+number a row. As with contractions, everything is addressed over the first operation's iteration space.
 """
 
 from __future__ import annotations
