@@ -17,8 +17,8 @@ from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.registry import run_pipeline
 
 SECONDS = 40.0
-"""The target is 10 s on a core of its own, where 3 to 6 s were measured; one that other tests share takes up to 15 s. What
-the test is for, time that grows faster than the graph, takes minutes."""
+"""The target is 10 s on a core of its own, where 3 to 6 s were measured; one that other tests share takes up to 15 s.
+What the test is for, time that grows faster than the graph, takes minutes."""
 MEMORY_BYTES = 1 << 30
 
 
