@@ -28,7 +28,7 @@ LEFT_TO_IREE = {
 @pytest.fixture(scope="module", params=VECTORS)
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
     programs = [build(name) for name in PROGRAMS]
-    return CompiledPrograms(programs, tmp_path_factory.mktemp(request.param), VECTORS[request.param])
+    return CompiledPrograms(programs, tmp_path_factory.mktemp(request.param), VECTORS[request.param], "paper")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
