@@ -31,4 +31,5 @@ NB_MODULE(_smartmem, m) {
       nb::arg("context"), nb::arg("load") = true, "Adds the dialect to one context.");
   smartmem::python::bindAttributes(m);
   smartmem::python::bindPasses(m);
+  smartmem::python::bindSpirv(m);
 }

@@ -18,6 +18,9 @@ void bindAttributes(nanobind::module_ &m);
 /// register_pass, is_pass_registered, opt_main.
 void bindPasses(nanobind::module_ &m);
 
+/// serialize_spirv.
+void bindSpirv(nanobind::module_ &m);
+
 } // namespace smartmem::python
 
 #endif // SMARTMEM_PYTHON_EXTENSION_H
