@@ -27,6 +27,10 @@ _ERROR_LINE = re.compile(
 )
 
 
+class TimeLimitError(CompilerError):
+    """iree-compile took too long: what it might have said is not known."""
+
+
 @dataclass(frozen=True)
 class CompilerOptions:
     """How to run iree-compile.
@@ -53,7 +57,8 @@ def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: 
         Seconds it took.
 
     Raises:
-        CompilerError: It failed, crashed, was killed or ran into the time limit.
+        CompilerError: It failed, crashed or was killed.
+        TimeLimitError: It ran into the time limit.
         SmartMemError: The disk is full.
     """
     command = [str(iree_compile()), str(source), *flags, "-o", str(output)]
@@ -74,7 +79,8 @@ def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: 
     if code == -signal.SIGXFSZ:
         raise SmartMemError("the file grew over the size limit", hint="raise it (ulimit -f)", file=output)
     what = _describe_failure(code, messages, source, options.timeout_s)
-    raise CompilerError(what, hint=leave_reproducer(options.reproducer, source, _reproduction(output, flags), messages))
+    kind = TimeLimitError if code is None else CompilerError
+    raise kind(what, hint=leave_reproducer(options.reproducer, source, _reproduction(output, flags), messages))
 
 
 def _run(command: Sequence[str], stderr: IO[bytes], options: CompilerOptions) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,13 @@ class LoadedModule:
         vmfb: The module.
         parameters: Its archive, or None for a module without weights.
         device_uri: Device as IREE names it.
-        inputs: Arguments of `main`, in order.
-        outputs: Results of `main`, in order.
+        inputs: Arguments of the function, in order.
+        outputs: Results of the function, in order.
+        entry: The function that a call runs.
 
     Raises:
         DeviceError: The device cannot be opened, or the module does not load on it.
+        InvalidModelError: It has no such function.
     """
 
     def __init__(
@@ -53,8 +56,8 @@ class LoadedModule:
         device_uri: str,
         inputs: Sequence[TensorSpec],
         outputs: Sequence[TensorSpec],
+        entry: str = _ENTRY,
     ) -> None:
-        self._inputs, self._outputs = tuple(inputs), tuple(outputs)
         self._device = _open_device(device_uri)
         instance = rt.VmInstance()
         try:
@@ -63,10 +66,9 @@ class LoadedModule:
                 index = rt.ParameterIndex()
                 index.load(str(parameters))
                 modules.append(rt.create_io_parameters_module(instance, index.create_provider(scope=SCOPE)))
-            module = rt.VmModule.mmap(instance, str(vmfb))
+            self._module = rt.VmModule.mmap(instance, str(vmfb))
             # Loading runs the initializers: kernels are created and weights are uploaded here.
-            self._context = rt.VmContext(instance, [*modules, module])
-            self._entry = module.lookup_function(_ENTRY)
+            self._context = rt.VmContext(instance, [*modules, self._module])
         except (RuntimeError, ValueError) as error:
             version = package_version(RUNTIME_PACKAGE)
             raise DeviceError(
@@ -74,8 +76,24 @@ class LoadedModule:
                 hint="compile it again with the installed version",
                 file=vmfb,
             ) from error
+        self._vmfb = vmfb
+        self._enter(entry, inputs, outputs)
+
+    def with_entry(self, entry: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> LoadedModule:
+        """Another function of the same loaded module.
+
+        Raises:
+            InvalidModelError: It has no such function.
+        """
+        other = copy(self)
+        other._enter(entry, inputs, outputs)
+        return other
+
+    def _enter(self, entry: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+        self._inputs, self._outputs = tuple(inputs), tuple(outputs)
+        self._entry = self._module.lookup_function(entry)
         if self._entry is None:
-            raise InvalidModelError(f"the module has no function '{_ENTRY}'", file=vmfb)
+            raise InvalidModelError(f"the module has no function '{entry}'", file=self._vmfb)
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference.

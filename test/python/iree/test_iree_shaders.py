@@ -206,6 +206,10 @@ def assemble(folder: Path, **parts: str) -> bytes:
 
 # Each thread writes its slot in row-major order; `%yx` is the slot of another thread.
 WRITE_OWN = "%own = OpAccessChain %wg_f32 %shared %xy\nOpStore %own %one\n"
+# All threads write slot 0: the same constant, or each its number.
+WRITE_SAME = "%own = OpAccessChain %wg_f32 %shared %c0\nOpStore %own %one\n"
+WRITE_NUMBER = "%number = OpConvertUToF %f32 %x\n%own = OpAccessChain %wg_f32 %shared %c0\nOpStore %own %number\n"
+BARRIER = "OpControlBarrier %c2 %c2 %c264"
 
 
 @pytest.mark.parametrize(
@@ -217,11 +221,27 @@ WRITE_OWN = "%own = OpAccessChain %wg_f32 %shared %xy\nOpStore %own %one\n"
         ({"index": "%x", "size": "8 1 1"}, False),
         ({"index": "%c0", "size": "1 1 1"}, False),
         # All rows count in one slot at once: the barrier in front of that does not part them.
-        ({"index": "%x", "body": "OpControlBarrier %c2 %c2 %c264"}, True),
+        ({"index": "%x", "body": BARRIER}, True),
         ({"index": "%yx", "body": WRITE_OWN}, True),
-        ({"index": "%yx", "body": f"{WRITE_OWN} OpControlBarrier %c2 %c2 %c264"}, False),
+        ({"index": "%yx", "body": WRITE_OWN + BARRIER}, False),
+        # Whoever is last, the slot holds the same.
+        ({"body": WRITE_SAME + BARRIER}, False),
+        ({"body": WRITE_SAME}, True),
+        ({"body": WRITE_NUMBER + BARRIER}, True),
     ],
-    ids=["own slot", "rows share", "all share", "one row", "one thread", "late", "transposed", "barrier"],
+    ids=[
+        "own slot",
+        "rows share",
+        "all share",
+        "one row",
+        "one thread",
+        "late",
+        "transposed",
+        "barrier",
+        "same",
+        "same, late",
+        "number",
+    ],
 )
 def test_threads_meet_unless_each_has_a_slot(tmp_path: Path, parts: dict[str, str], expected: bool) -> None:
     module = parse_module(assemble(tmp_path, **parts))

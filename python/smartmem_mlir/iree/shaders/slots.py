@@ -87,6 +87,7 @@ class SharedAccess:
         touched: Which thread may touch which slot; None for any. A slot is an element of the variable's array; the
             lanes of a vector are one slot.
         exact: Whether each thread of `touched` does touch its slots, rather than may.
+        constant: Id of the constant that it writes, if it does: whoever writes it last, the slot holds the same.
     """
 
     position: int
@@ -94,10 +95,13 @@ class SharedAccess:
     stores: bool
     touched: Touched | None
     exact: bool
+    constant: int | None = None
 
     def meets(self, other: SharedAccess) -> bool:
-        """Whether two threads may touch one slot, one by each access, and at least one of them writes."""
+        """Whether two threads may touch one slot, one by each access, and at least one of them changes it."""
         if self.variable != other.variable or not (self.stores or other.stores):
+            return False
+        if self.constant is not None and self.constant == other.constant:
             return False
         one, two = self.touched, other.touched
         if one is None or two is None:
@@ -135,12 +139,13 @@ def shared_accesses(flow: Flow, extents: Extents) -> list[SharedAccess]:
         elif in_function:
             for pointer in pointers.keys() & set(spv.id_operands(entry)):
                 loads = opcode == spv.OP_LOAD
-                touched, exact = None, False
+                touched, exact, constant = None, False, None
                 if loads or (opcode == spv.OP_STORE and operands[1] != pointer):
+                    constant = None if loads else _constant(module, operands[1])
                     touched, exact = addresses.touched(*pointers[pointer], flow.home(position))
                 variable = pointers[pointer][0]
                 if touched is not None or variable in workgroup:
-                    accesses.append(SharedAccess(position, variable, not loads, touched, exact))
+                    accesses.append(SharedAccess(position, variable, not loads, touched, exact, constant))
     # What is only read cannot race, and the stores of one block are those of one operation, unrolled.
     blocks: dict[int, set[int]] = {}
     for access in accesses:
@@ -151,6 +156,13 @@ def shared_accesses(flow: Flow, extents: Extents) -> list[SharedAccess]:
         for access in accesses
         if access.variable in workgroup or (access.variable in written and len(blocks[access.variable]) > 1)
     ]
+
+
+def _constant(module: SpirvModule, value: int) -> int | None:
+    """The id of a value if it is a constant."""
+    definition = module.definitions.get(value)
+    is_constant = definition is not None and spv.OP_CONSTANT_TRUE <= definition.opcode <= spv.OP_CONSTANT_NULL
+    return value if is_constant else None
 
 
 class _UnknownValueError(Exception):
