@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from smartmem_mlir.iree.assumptions import Assumptions
+from smartmem_mlir.iree.fallback import Fallback
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.shaders.repair import Repair
 from smartmem_mlir.layouts.decision import LayoutDecision
@@ -84,7 +85,9 @@ class Report(_Part):
         tools: Versions of the packages that took part.
         source: The model.
         target: The target's description, as it was when the model was compiled.
-        opt_level: IREE's optimisation level.
+        opt_level: IREE's optimisation level, the one that compiled.
+        narrowed: Whether integers of 64 bits are computed in 32; see `iree.fallback`.
+        fallbacks: How IREE was asked to compile the module before that, and failed.
         baseline: Whether it is plain IREE.
         pipeline: Name of the pass pipeline.
         passes: The passes, in MLIR's textual syntax.
@@ -110,6 +113,8 @@ class Report(_Part):
     source: SourceInfo
     target: TargetDescription
     opt_level: str
+    narrowed: bool = False
+    fallbacks: tuple[Fallback, ...] = ()
     baseline: bool
     pipeline: str
     passes: str
