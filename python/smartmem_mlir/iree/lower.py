@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from mlir.ir import Attribute, DenseI64ArrayAttr, DictAttr, F64Type, FloatAttr, Location, MLIRError, Module
+from mlir.ir import (
+    Attribute,
+    DenseI64ArrayAttr,
+    DictAttr,
+    F64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Location,
+    MLIRError,
+    Module,
+    StringAttr,
+)
 
 from smartmem_mlir.errors import CompilerError
 from smartmem_mlir.i1_text import unpack_i1
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.cpu import vector_registers
-from smartmem_mlir.iree.device_target import device_targets_attr
+from smartmem_mlir.iree.device_target import device_targets_attr, executable_target
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
-from smartmem_mlir.targets import Pipeline, TargetDescription
+from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE as VULKAN_DEVICE
+from smartmem_mlir.kernels.spirv.storage import WIDTH as TEXEL_WIDTH
+from smartmem_mlir.targets import Pipeline, TargetDescription, VulkanTarget
 from smartmem_mlir.transforms.convert_to_iree import ConvertToIree
 from smartmem_mlir.transforms.fold_parameter_views import read_parameters
 from smartmem_mlir.transforms.registry import run_pipeline
@@ -43,12 +57,15 @@ def run_passes(
             lanes, registers = vector_registers(target.cpu)
             module.operation.attributes[CPU_VECTORS] = DenseI64ArrayAttr.get([lanes, registers])
             module.operation.attributes[LAYOUT_RATES] = _rates_attr(target, lanes)
+        if target.vulkan is not None:
+            module.operation.attributes[VULKAN_DEVICE] = _vulkan_attr(target, target.vulkan)
+            module.operation.attributes[LAYOUT_RATES] = _rates_attr(target, TEXEL_WIDTH)
         if pipeline.passes:
             try:
                 run_pipeline(module, pipeline.text())
             except MLIRError as error:
                 raise CompilerError(f"pipeline '{pipeline.name}' failed: {_first_diagnostic(error)}") from error
-        for name in (CPU_VECTORS, LAYOUT_RATES):
+        for name in (CPU_VECTORS, VULKAN_DEVICE, LAYOUT_RATES):
             if name in module.operation.attributes:
                 del module.operation.attributes[name]
         return str(module), read_parameters(module.operation)
@@ -68,6 +85,25 @@ def emit_iree(module_text: str, target: TargetDescription) -> str:
         if device_targets is not None:
             module.operation.attributes["hal.device.targets"] = Attribute.parse(device_targets, context=context)
         return unpack_i1(str(module))
+
+
+def _vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
+    """What generators of shaders must know of the device."""
+    i64 = IntegerType.get_signless(64)
+    numbers = {
+        "invocations": min(vulkan.max_workgroup_invocations, vulkan.max_workgroup_size[0]),
+        "shared_bytes": vulkan.max_shared_memory_bytes,
+        "lanes": vulkan.lanes,
+    }
+    with Location.unknown():
+        return DictAttr.get(
+            {
+                **{name: IntegerAttr.get(i64, number) for name, number in numbers.items()},
+                "workgroups": DenseI64ArrayAttr.get(list(vulkan.max_workgroup_count[:2])),
+                "spirv_version": StringAttr.get(vulkan.spirv_version),
+                "executable_target": StringAttr.get(executable_target(target)),
+            }
+        )
 
 
 def _rates_attr(target: TargetDescription, lanes: int) -> DictAttr:

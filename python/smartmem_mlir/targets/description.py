@@ -100,6 +100,8 @@ class VulkanTarget(Document):
         max_workgroup_invocations: Largest workgroup as a product.
         max_shared_memory_bytes: Workgroup memory.
         max_workgroup_count: Largest grid along x, y, z.
+        lanes: f32 multiply-adds that the device starts in one cycle, on all its cores: how far kernels divide their
+            work.
     """
 
     spirv_version: Literal["1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"]
@@ -118,6 +120,7 @@ class VulkanTarget(Document):
     max_workgroup_invocations: WorkgroupExtent
     max_shared_memory_bytes: Annotated[int, Field(ge=1024, le=1 << 20)]
     max_workgroup_count: Annotated[tuple[GridExtent, GridExtent, GridExtent], BeforeValidator(_as_tuple)]
+    lanes: Annotated[int, Field(ge=4, le=1 << 20)] = 1024
 
     @model_validator(mode="after")
     def _sizes_are_distinct(self) -> Self:

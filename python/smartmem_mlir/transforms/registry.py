@@ -48,7 +48,7 @@ PASSES: tuple[str, ...] = (
 )
 """`module.Class` below `smartmem_mlir.transforms`, in alphabetical order."""
 
-KERNEL_PASSES: tuple[str, ...] = ("cpu.lower_groups.LowerGroupsToCpu",)
+KERNEL_PASSES: tuple[str, ...] = ("cpu.lower_groups.LowerGroupsToCpu", "spirv.lower_groups.LowerGroupsToVulkan")
 """`module.Class` below `smartmem_mlir.kernels`: passes that know a target; named here, imported when registered."""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
-import iree.runtime as rt
 import numpy as np
 from mlir import ir
 from program import Array, Program
@@ -14,43 +14,72 @@ from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
 from smartmem_mlir.iree.device_target import compile_flags
 from smartmem_mlir.iree.lower import emit_iree
-from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE
+from smartmem_mlir.iree.runtime import LoadedModule
+from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
+from smartmem_mlir.signature import TensorSpec
 from smartmem_mlir.targets import load_pipeline, load_target
 from smartmem_mlir.transforms.registry import run_pipeline
 
 
 class CompiledPrograms:
-    """Programs compiled for the CPU of this machine.
+    """Programs compiled for a device of this machine.
 
     Args:
         programs: Functions of one module.
         folder: Where files go.
-        vectors: f32 lanes of a vector register, and how many registers kernels may use.
+        attributes: Of the module, by name, as MLIR writes them: what kernels are generated for.
+        target: Name of the target.
+        pipeline: Name of the pipeline.
+        device: Where the module runs, as IREE names it.
         layouts: How layouts are chosen. The solver may find that a tiny program is better off without a kernel of ours;
             a test of the generator asks for `paper`.
     """
 
     def __init__(
-        self, programs: Sequence[Program], folder: Path, vectors: tuple[int, int], layouts: str = "solver"
+        self,
+        programs: Sequence[Program],
+        folder: Path,
+        attributes: dict[str, str],
+        layouts: str = "solver",
+        target: str = "cpu",
+        pipeline: str = "cpu",
+        device: str = "local-sync",
     ) -> None:
-        target = load_target("cpu")
+        description = load_target(target)
         with make_context(allow_unregistered_dialects=True):
             module = ir.Module.parse("\n".join(program.text() for program in programs))
-            module.operation.attributes[ATTRIBUTE] = ir.DenseI64ArrayAttr.get(list(vectors))
-            pipeline = load_pipeline("cpu").text()
-            assert "smartmem-select-layouts," in pipeline
-            run_pipeline(module, pipeline.replace("select-layouts,", f"select-layouts{{layouts={layouts}}},"))
-            del module.operation.attributes[ATTRIBUTE]
+            for name, text in attributes.items():
+                module.operation.attributes[name] = ir.Attribute.parse(text)
+            passes = load_pipeline(pipeline).text()
+            assert "smartmem-select-layouts," in passes
+            run_pipeline(module, passes.replace("select-layouts,", f"select-layouts{{layouts={layouts}}},"))
+            for name in attributes:
+                del module.operation.attributes[name]
             self.lowered = str(module)
             """The module as the pipeline left it."""
-        source, vmfb = folder / "module.mlir", folder / "module.vmfb"
-        source.write_text(emit_iree(self.lowered, target))
-        run_iree_compile(source, vmfb, compile_flags(target, None), CompilerOptions(reproducer=folder / "reproducer"))
-        config = rt.Config(device=rt.get_device("local-sync"))
-        self._module = rt.load_vm_module(rt.VmModule.copy_buffer(config.vm_instance, vmfb.read_bytes()), config)
+        source, self._vmfb = folder / "module.mlir", folder / "module.vmfb"
+        source.write_text(emit_iree(self.lowered, description))
+        options = CompilerOptions(reproducer=folder / "reproducer")
+        run_iree_compile(source, self._vmfb, compile_flags(description, None), options)
+        self._device, self._first = device, programs[0]
+
+    @cached_property
+    def _loaded(self) -> LoadedModule:
+        return LoadedModule(self._vmfb, None, self._device, *_signature(self._first), entry=self._first.name)
 
     def run(self, program: Program) -> list[Array]:
         """The results of one function on its own arguments."""
         arguments = [argument.array.astype(np.float32) for argument in program.arguments]
-        results = self._module[program.name](*arguments)
-        return [np.asarray(r) for r in (results if isinstance(results, tuple) else (results,))]
+        return list(self._loaded.with_entry(program.name, *_signature(program))(arguments))
+
+
+def cpu_vectors(lanes: int, registers: int) -> dict[str, str]:
+    """The attribute of a CPU with these vector registers."""
+    return {CPU_VECTORS: f"array<i64: {lanes}, {registers}>"}
+
+
+def _signature(program: Program) -> tuple[list[TensorSpec], list[TensorSpec]]:
+    def specs(tensors: Sequence[object]) -> list[TensorSpec]:
+        return [TensorSpec(f"t{i}", tuple(t.array.shape), "f32") for i, t in enumerate(tensors)]  # type: ignore[attr-defined]
+
+    return specs(program.arguments), specs(program.results)

@@ -11,12 +11,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
 from case_programs import CASES, build
-from compiled import CompiledPrograms
+from compiled import CompiledPrograms, cpu_vectors
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
-    return CompiledPrograms([build(name) for name in CASES], tmp_path_factory.mktemp("cases"), (8, 16))
+    return CompiledPrograms([build(name) for name in CASES], tmp_path_factory.mktemp("cases"), cpu_vectors(8, 16))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
-from compiled import CompiledPrograms
+from compiled import CompiledPrograms, cpu_vectors
 from kernel_programs import PROGRAMS, build
 
 # Lanes and registers of NEON, AVX2 and AVX-512; any machine runs all three, if not at full speed.
@@ -28,7 +28,9 @@ LEFT_TO_IREE = {
 @pytest.fixture(scope="module", params=VECTORS)
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
     programs = [build(name) for name in PROGRAMS]
-    return CompiledPrograms(programs, tmp_path_factory.mktemp(request.param), VECTORS[request.param], "paper")
+    return CompiledPrograms(
+        programs, tmp_path_factory.mktemp(request.param), cpu_vectors(*VECTORS[request.param]), "paper"
+    )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

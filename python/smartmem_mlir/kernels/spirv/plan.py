@@ -1,0 +1,311 @@
+"""How a contraction runs on a GPU: what a thread computes, what a workgroup shares, and how each factor is loaded.
+
+A thread accumulates a few rows by one vector of four lanes in registers. Loads, not multiply-adds, limit such a kernel:
+a factor is loaded by vectors wherever four of its elements are adjacent, along the lanes or along the sum. Where the
+result alone has too few elements to fill the device, the threads of a workgroup divide the sum among them and add
+their parts in workgroup memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from itertools import product
+from math import prod
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.expr import Dim, Expr, delinearize, dim
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, PANEL, ROW, SplitAddress, Tiling, split_address
+from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
+from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
+
+WIDTH = 4
+"""Lanes of a vector, and elements of a texel."""
+_MOST_ROWS = 8
+_MOST_INVOCATIONS = 256
+"""Larger workgroups wait for each other and gain nothing."""
+_WARP = 32
+_LOAD_LATENCY = 400
+"""Cycles from a load to its use: what a thread waits for where no other hides it."""
+_LOAD_ISSUE = 4
+"""Cycles that a load of a vector keeps a thread's lane busy, in multiply-adds."""
+
+
+class Direction(Enum):
+    """What four elements that one load brings are."""
+
+    LANES = auto()
+    """Neighbours along the vector of lanes."""
+    TERMS = auto()
+    """Neighbours along the innermost sum."""
+    NONE = auto()
+    """One element at a time."""
+
+
+@dataclass(frozen=True)
+class GpuLimits:
+    """What a device can hold, and how much it takes to fill it.
+
+    Args:
+        invocations: Threads of a workgroup.
+        shared_bytes: Workgroup memory.
+        workgroups: Workgroups along x and y.
+        lanes: f32 multiply-adds of all cores in one cycle.
+    """
+
+    invocations: int
+    shared_bytes: int
+    workgroups: tuple[int, int]
+    lanes: int
+
+
+@dataclass(frozen=True)
+class Operand:
+    """How a kernel reads one tensor.
+
+    Args:
+        value: The tensor.
+        address: Of an element, over the tiling.
+        direction: What a load brings.
+    """
+
+    value: ir.Value
+    address: SplitAddress
+    direction: Direction
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether every load is of a whole vector of the tensor."""
+        return self.direction is not Direction.NONE
+
+
+@dataclass(frozen=True)
+class ShaderPlan:
+    """A contraction group with its tiling and how each tensor is read.
+
+    Args:
+        group: What to compute.
+        tiling: The walk over the iteration space, in panels of one vector of lanes.
+        lhs: Parts of the left factor.
+        rhs: The right factor.
+        scale: What the right factor is multiplied by, if anything.
+        packed: Whether the right factor is a weight, stored as :func:`packed_address` says.
+        step: Terms of the innermost sum that one trip adds: 4, or 1.
+        rows: Rows that a thread computes.
+        columns: Threads of a workgroup side by side along panels.
+        groups: Threads along rows.
+        splits: Threads that divide the sum.
+        split_level: Which of the reductions they divide.
+    """
+
+    group: ContractionGroup
+    tiling: Tiling
+    lhs: tuple[Operand, ...]
+    rhs: Operand
+    scale: SplitAddress | None
+    packed: bool
+    step: int
+    rows: int = 1
+    columns: int = 1
+    groups: int = 1
+    splits: int = 1
+    split_level: int = 0
+
+    @property
+    def invocations(self) -> int:
+        """Threads of a workgroup."""
+        return self.columns * self.groups * self.splits
+
+    @property
+    def workgroups(self) -> tuple[int, int]:
+        """Workgroups along panels and along rows."""
+        return -(-self.tiling.num_panels // self.columns), -(-self.tiling.num_rows // (self.rows * self.groups))
+
+    @property
+    def shared_vectors(self) -> int:
+        """Vectors of workgroup memory."""
+        return self.invocations * self.rows if self.splits > 1 else 0
+
+    @property
+    def trips(self) -> tuple[int, ...]:
+        """Trip counts of the loops over the sum, without division among threads."""
+        extents = self.tiling.reduction_extents
+        return (*extents[:-1], extents[-1] // self.step) if extents else ()
+
+
+def plan_contraction(group: ContractionGroup, limits: GpuLimits, constant_rhs: bool) -> ShaderPlan | None:
+    """Chooses lanes, loads and tiles: those of the least modelled time.
+
+    Args:
+        group: What to compute.
+        limits: Of the device.
+        constant_rhs: Whether the right factor is known at compile time, so that it can be stored in any order.
+
+    Returns:
+        None when an address is no sum that a kernel can evaluate.
+    """
+    attempts = [(group, constant_rhs)]
+    if group.lhs.view is None:
+        attempts.append((replace(group, lhs=whole(group.rhs), rhs=group.lhs.reads[0]), False))
+    plans = (
+        replace(plan, rows=rows, splits=splits)
+        for factors, packed in attempts
+        for plan in _load_plans(factors, packed)
+        for rows, splits in product(range(1, min(_MOST_ROWS, plan.tiling.num_rows) + 1), (1, 2, 4, 8, 16, 32))
+    )
+    placed = ((plan, shaped) for plan in plans if (shaped := _shape(plan, limits)) is not None)
+    return min((shaped for _, shaped in placed), key=lambda plan: _cycles(plan, limits), default=None)
+
+
+def _load_plans(group: ContractionGroup, packed: bool) -> Iterator[ShaderPlan]:
+    """A plan for each dimension that can be the lane."""
+    root = group.root
+    parallel = [d for d, reduced in enumerate(root.reductions) if not reduced]
+    in_rhs = frozenset().union(*(expr.dims for expr in group.rhs.access), ())
+    if packed and group.rhs.value in {read.value for read in (*group.lhs.reads, *reads_after_sum(group))}:
+        return
+    for lane in (d for d in parallel if d in in_rhs):
+        tiling = Tiling(
+            extents=root.extents,
+            rows=tuple(d for d in parallel if d not in in_rhs),
+            panels=tuple(d for d in parallel if d in in_rhs and d != lane),
+            lane=lane,
+            reductions=_reduction_order(group),
+            panel_width=WIDTH,
+        )
+        plan = _load_plan(group, tiling, packed)
+        if plan is not None:
+            yield plan
+
+
+def _reduction_order(group: ContractionGroup) -> tuple[int, ...]:
+    """Reductions with the one whose steps are shortest in the left factor innermost."""
+    terms = dict(group.lhs.reads[0].address.terms)
+    reduced = [d for d, is_reduced in enumerate(group.root.reductions) if is_reduced]
+    return tuple(sorted(reduced, key=lambda d: (-abs(terms.get(Dim(d), 1 << 40)), d)))
+
+
+def _load_plan(group: ContractionGroup, tiling: Tiling, packed: bool) -> ShaderPlan | None:
+    lhs = [split_address(read.address, tiling) for read in group.lhs.reads]
+    rhs = packed_address(tiling) if packed else split_address(group.rhs.address, tiling)
+    parts = [address for address in lhs if address is not None]
+    if rhs is None or ROW in rhs.outer.dims or len(parts) < len(lhs):
+        return None
+    if split_address(group.output.address, tiling) is None:
+        return None
+    if any(split_address(read.address, tiling) is None for read in reads_after_sum(group)):
+        return None
+    scale = None if group.scale is None else split_address(group.scale.read.address, tiling)
+    if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
+        return None
+    left = tuple(
+        Operand(read.value, address, direction_of(read.value, address, tiling))
+        for read, address in zip(group.lhs.reads, parts, strict=True)
+    )
+    right = Operand(group.rhs.value, rhs, Direction.LANES if packed else direction_of(group.rhs.value, rhs, tiling))
+    return ShaderPlan(group, tiling, left, right, scale, packed, _step(group, tiling, left, right))
+
+
+def _step(group: ContractionGroup, tiling: Tiling, lhs: tuple[Operand, ...], rhs: Operand) -> int:
+    bounds = [*group.lhs.starts, tiling.reduction_extents[-1]] if tiling.reductions else [1]
+    cut = tiling.reductions and group.lhs.dimension == tiling.reductions[-1]
+    whole_steps = all(bound % WIDTH == 0 for bound in (bounds if cut else bounds[-1:]))
+    directions = {operand.direction for operand in (*lhs, rhs)}
+    return WIDTH if whole_steps and Direction.TERMS in directions else 1
+
+
+def direction_of(value: ir.Value, address: SplitAddress, tiling: Tiling) -> Direction:
+    """What four adjacent elements of a tensor are, where vectors of it are aligned."""
+    if prod(shape_of(value)) % WIDTH:
+        return Direction.NONE
+    if address.lanes == 1:
+        whole_panels = tiling.extents[tiling.lane] % WIDTH == 0
+        aligned = is_multiple(address.outer) and is_multiple(address.inner)
+        return Direction.LANES if aligned and whole_panels else Direction.NONE
+    if not tiling.reductions or tiling.reduction_extents[-1] % WIDTH or address.lanes % WIDTH:
+        return Direction.NONE
+    innermost = dim(FIRST_REDUCTION + len(tiling.reductions) - 1)
+    rest = address.inner - innermost
+    adjacent = FIRST_REDUCTION + len(tiling.reductions) - 1 not in rest.dims
+    return Direction.TERMS if adjacent and is_multiple(address.outer) and is_multiple(rest) else Direction.NONE
+
+
+def is_multiple(expr: Expr) -> bool:
+    """Whether an address is visibly a multiple of the width of a vector."""
+    return expr.const % WIDTH == 0 and all(coefficient % WIDTH == 0 for _, coefficient in expr.terms)
+
+
+def packed_address(tiling: Tiling) -> SplitAddress:
+    """Address in a packed weight: [outer panels, reductions, lanes], lanes filled up with zeros to whole vectors."""
+    count = tiling.panels_per_lane_range
+    *_, in_range = delinearize(dim(PANEL), (max(1, tiling.num_panels // count), count))
+    outer = dim(PANEL) // count if tiling.num_panels > count else Expr(0)
+    step = count * WIDTH
+    inner = Expr(0)
+    for i in reversed(range(len(tiling.reductions))):
+        inner = inner + dim(FIRST_REDUCTION + i) * step
+        step *= tiling.reduction_extents[i]
+    return SplitAddress(outer * step + in_range * WIDTH, inner, 1)
+
+
+def reads_after_sum(group: ContractionGroup) -> list[Read]:
+    """What is read from memory once for each element of the result."""
+    reads = [argument for step in group.steps for argument in step.arguments if isinstance(argument, Read)]
+    if isinstance(group.initial, Read):
+        reads = [group.initial, *reads]
+    return [read for read in reads if splat_constant(read.value) is None]
+
+
+def _shape(plan: ShaderPlan, limits: GpuLimits) -> ShaderPlan | None:
+    """The workgroup of a plan whose rows and splits are chosen; None when it does not fit the device."""
+    level = max(range(len(plan.trips)), key=lambda i: (plan.trips[i], i), default=0)
+    divided = plan.tiling.reductions[level] if plan.trips else None
+    if plan.splits > 1 and (not plan.trips or plan.trips[level] < plan.splits):
+        return None
+    if plan.splits > 1 and plan.group.lhs.dimension == divided:
+        return None
+    most = min(limits.invocations, _MOST_INVOCATIONS)
+    shared = limits.shared_bytes // (WIDTH * 4 * plan.rows)
+    if plan.splits > 1:
+        most = min(most, 1 << (shared.bit_length() - 1)) if shared else 0
+    if most < plan.splits:
+        return None
+    columns = _columns(plan.tiling.num_panels, most // plan.splits)
+    row_tiles = -(-plan.tiling.num_rows // plan.rows)
+    groups = 1
+    while groups * 2 * columns * plan.splits <= most and groups < row_tiles:
+        groups *= 2
+    shaped = replace(plan, columns=columns, groups=groups, split_level=level)
+    x, y = shaped.workgroups
+    return shaped if x <= limits.workgroups[0] and y <= limits.workgroups[1] else None
+
+
+def _columns(panels: int, most: int) -> int:
+    """Threads along panels: those of a warp read one row of the left factor, so many, but none idle."""
+    choices = [columns for columns in (32, 16, 8, 4, 2, 1) if columns <= most]
+    return min(choices, key=lambda columns: (-(-panels // columns) * columns / panels) * (1 + 0.02 * _WARP / columns))
+
+
+def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
+    """Modelled time: what all threads issue, or what one waits for its loads, whichever is more."""
+    loads = 0.0
+    for operand in (*plan.lhs[:1], plan.rhs):
+        count = plan.rows if operand is not plan.rhs else 1
+        if operand is plan.rhs:
+            by_vectors = {Direction.LANES: plan.step, Direction.TERMS: WIDTH * plan.step / WIDTH}
+            loads += by_vectors.get(operand.direction, WIDTH * plan.step)
+        elif operand.address.lanes:
+            loads += count * plan.step * (1 if operand.direction is Direction.LANES else WIDTH)
+        else:
+            loads += count * (plan.step / WIDTH if operand.direction is Direction.TERMS else plan.step)
+    trips = prod(plan.trips) / plan.splits
+    threads = prod(plan.workgroups) * plan.invocations
+    waves = max(1.0, threads / limits.lanes)
+    issue = WIDTH * plan.rows * plan.step + _LOAD_ISSUE * loads
+    gather = plan.rows * (plan.splits + 4) * _LOAD_ISSUE * waves if plan.splits > 1 else 0.0
+    return trips * max(_LOAD_LATENCY, waves * issue) + gather
+
+
+__all__ = ["LANE", "Direction", "GpuLimits", "Operand", "ShaderPlan", "plan_contraction"]

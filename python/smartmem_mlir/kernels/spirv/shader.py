@@ -1,0 +1,201 @@
+"""A compute shader: its interface, and the way from MLIR's generic operations to a SPIR-V binary.
+
+A kernel's body is written with arith, math, scf and vector operations on i32, f32 and vectors of four f32, and with
+SPIR-V operations where memory is touched. MLIR lowers the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+from mlir.dialects import func
+from mlir.passmanager import PassManager
+
+from smartmem_mlir._smartmem import serialize_spirv
+from smartmem_mlir.kernels.spirv.storage import Binding
+
+_LOWERING = (
+    "builtin.module(canonicalize,cse,convert-math-to-spirv,convert-vector-to-spirv,convert-scf-to-spirv,"
+    "canonicalize,cse)"
+)
+_SHARED = "shared"
+_VEC4 = "vector<4xf32>"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What a shader is given.
+
+    Args:
+        name: Its entry point.
+        bindings: How each tensor lies in memory, in the order of bindings.
+        invocations: Threads of a workgroup, along one dimension.
+        shared_vectors: Vectors of four f32 in workgroup memory.
+        version: SPIR-V version, such as "1.3".
+    """
+
+    name: str
+    bindings: tuple[Binding, ...]
+    invocations: int
+    shared_vectors: int = 0
+    version: str = "1.3"
+
+    @property
+    def capabilities(self) -> list[str]:
+        """SPIR-V capabilities that the shader declares."""
+        return ["Shader"]
+
+
+class Thread:
+    """The invocation that runs a body: who it is, and what it shares with its workgroup."""
+
+    def __init__(self, interface: Interface) -> None:
+        self.local = self._load_builtin("local_invocation_index", "i32")
+        workgroup = self._load_builtin("workgroup_id", "vector<3xi32>")
+        self._workgroup = [
+            _spirv("CompositeExtract", "i32", [workgroup], indices=ir.Attribute.parse(f"[{axis} : i32]"))
+            for axis in range(2)
+        ]
+        self._shared: ir.Value | None = None
+        if interface.shared_vectors:
+            self._shared = _address(
+                _SHARED, _pointer(f"!spirv.array<{interface.shared_vectors} x {_VEC4}>", "Workgroup")
+            )
+
+    @property
+    def workgroup(self) -> tuple[ir.Value, ir.Value]:
+        """Its workgroup's index along x and y."""
+        return self._workgroup[0], self._workgroup[1]
+
+    def share(self, at: ir.Value, value: ir.Value) -> None:
+        """Writes a vector to workgroup memory."""
+        ir.Operation.create("spirv.Store", operands=[self._shared_pointer(at), value])
+
+    def shared(self, at: ir.Value) -> ir.Value:
+        """A vector of workgroup memory."""
+        return _spirv("Load", _VEC4, [self._shared_pointer(at)])
+
+    def barrier(self) -> None:
+        """Waits for the whole workgroup, and sees what it shared. All of its threads must come here."""
+        scope = ir.Attribute.parse("#spirv.scope<Workgroup>")
+        ir.Operation.create(
+            "spirv.ControlBarrier",
+            attributes={
+                "execution_scope": scope,
+                "memory_scope": scope,
+                "memory_semantics": ir.Attribute.parse("#spirv.memory_semantics<AcquireRelease|WorkgroupMemory>"),
+            },
+        )
+
+    def _shared_pointer(self, at: ir.Value) -> ir.Value:
+        assert self._shared is not None, "the interface has no workgroup memory"
+        return _spirv("AccessChain", _pointer(_VEC4, "Workgroup"), [self._shared, at])
+
+    @staticmethod
+    def _load_builtin(name: str, type_: str) -> ir.Value:
+        return _spirv("Load", type_, [_address(name, _pointer(type_, "Input"))])
+
+
+Body = Callable[[Thread], None]
+"""Writes a shader at the insertion point."""
+
+
+def assemble(interface: Interface, body: Body) -> bytes:
+    """The SPIR-V binary of a shader.
+
+    Args:
+        interface: What it is given; every binding is bound to the function that `body` writes.
+        body: Writes it.
+    """
+    with ir.Location.unknown():
+        module = ir.Module.create()
+        capabilities = ", ".join(interface.capabilities)
+        triple = f"#spirv.vce<v{interface.version}, [{capabilities}], []>"
+        module.operation.attributes["spirv.target_env"] = ir.Attribute.parse(
+            f"#spirv.target_env<{triple}, #spirv.resource_limits<>>"
+        )
+        with ir.InsertionPoint(module.body):
+            _variables(interface)
+            function = func.FuncOp(interface.name, ir.FunctionType.get([], []))
+            with ir.InsertionPoint(function.add_entry_block()):
+                for binding in interface.bindings:
+                    binding.bind()
+                body(Thread(interface))
+                func.ReturnOp([])
+        PassManager.parse(_LOWERING).run(module.operation)
+        return serialize_spirv(_as_spirv_module(module, interface, triple))
+
+
+def _variables(interface: Interface) -> None:
+    _variable("local_invocation_index", _pointer("i32", "Input"), built_in="LocalInvocationIndex")
+    _variable("workgroup_id", _pointer("vector<3xi32>", "Input"), built_in="WorkgroupId")
+    for number, binding in enumerate(interface.bindings):
+        _variable(binding.name, ir.Type.parse(binding.pointer_type), binding=number)
+    if interface.shared_vectors:
+        _variable(_SHARED, _pointer(f"!spirv.array<{interface.shared_vectors} x {_VEC4}>", "Workgroup"))
+
+
+def _variable(name: str, type_: ir.Type, built_in: str | None = None, binding: int | None = None) -> None:
+    attributes: dict[str, ir.Attribute] = {"sym_name": ir.StringAttr.get(name), "type": ir.TypeAttr.get(type_)}
+    if built_in is not None:
+        attributes["built_in"] = ir.StringAttr.get(built_in)
+    if binding is not None:
+        i32 = ir.IntegerType.get_signless(32)
+        attributes |= {"descriptor_set": ir.IntegerAttr.get(i32, 0), "binding": ir.IntegerAttr.get(i32, binding)}
+    ir.Operation.create("spirv.GlobalVariable", attributes=attributes)
+
+
+def _as_spirv_module(module: ir.Module, interface: Interface, triple: str) -> ir.Operation:
+    """Moves the lowered operations into a `spirv.module` with an entry point."""
+    name = ir.FlatSymbolRefAttr.get(interface.name)
+    inputs = [ir.FlatSymbolRefAttr.get(builtin) for builtin in ("local_invocation_index", "workgroup_id")]
+    contents = list(module.body.operations)
+    with ir.InsertionPoint(module.body):
+        made = ir.Operation.create(
+            "spirv.module",
+            attributes={
+                "addressing_model": ir.Attribute.parse("#spirv.addressing_model<Logical>"),
+                "memory_model": ir.Attribute.parse("#spirv.memory_model<GLSL450>"),
+                "vce_triple": ir.Attribute.parse(triple),
+            },
+            regions=1,
+        )
+    block = ir.Block.create_at_start(made.regions[0], [])
+    for op in contents:
+        block.append(op.operation)
+    with ir.InsertionPoint(block):
+        ir.Operation.create(
+            "spirv.EntryPoint",
+            attributes={
+                "execution_model": ir.Attribute.parse("#spirv.execution_model<GLCompute>"),
+                "fn": name,
+                "interface": ir.ArrayAttr.get(inputs),
+            },
+        )
+        size = [ir.IntegerAttr.get(ir.IntegerType.get_signless(32), n) for n in (interface.invocations, 1, 1)]
+        ir.Operation.create(
+            "spirv.ExecutionMode",
+            attributes={
+                "fn": name,
+                "execution_mode": ir.Attribute.parse("#spirv.execution_mode<LocalSize>"),
+                "values": ir.ArrayAttr.get(size),
+            },
+        )
+    made.verify()
+    return made
+
+
+def _pointer(pointee: str, storage: str) -> ir.Type:
+    return ir.Type.parse(f"!spirv.ptr<{pointee}, {storage}>")
+
+
+def _address(name: str, type_: ir.Type) -> ir.Value:
+    symbol = ir.FlatSymbolRefAttr.get(name)
+    return ir.Operation.create("spirv.mlir.addressof", results=[type_], attributes={"variable": symbol}).results[0]
+
+
+def _spirv(name: str, type_: str | ir.Type, operands: Sequence[ir.Value], **attributes: ir.Attribute) -> ir.Value:
+    result = ir.Type.parse(type_) if isinstance(type_, str) else type_
+    return ir.Operation.create(f"spirv.{name}", [result], list(operands), attributes).results[0]

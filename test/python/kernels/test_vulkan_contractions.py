@@ -1,0 +1,51 @@
+"""Generated shaders compute what NumPy computes, on a driver of the CPU, and are generated at all."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
+
+from compiled import CompiledPrograms
+from kernel_programs import PROGRAMS, build
+
+from smartmem_mlir.iree.device_target import executable_target
+from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE
+from smartmem_mlir.targets import load_target
+
+# Sums are divided among the more threads, the more lanes the device has.
+LANES = {"small": 16, "large": 16384}
+LEFT_TO_IREE = {"matmul_5x1x33"}  # one term: a product element by element
+
+
+@pytest.fixture(scope="module", params=LANES)
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
+    target = executable_target(load_target("vulkan")).replace('"', '\\"')
+    device = (
+        f"{{invocations = 128, shared_bytes = 16384, lanes = {LANES[request.param]}, "
+        f'workgroups = array<i64: 65535, 65535>, spirv_version = "1.3", executable_target = "{target}"}}'
+    )
+    programs = [build(name) for name in PROGRAMS]
+    folder = tmp_path_factory.mktemp(request.param)
+    return CompiledPrograms(programs, folder, {ATTRIBUTE: device}, "paper", "vulkan", "vulkan", "vulkan")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_result_is_numpys(compiled: CompiledPrograms, name: str) -> None:
+    program = build(name)
+    for found, expected in zip(compiled.run(program), program.results, strict=True):
+        np.testing.assert_allclose(found, expected.array, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_contractions_are_generated(compiled: CompiledPrograms, name: str) -> None:
+    body = re.search(rf"func\.func @{name}\(.*?\n  }}\n", compiled.lowered, re.DOTALL)
+    assert body is not None
+    assert ("flow.dispatch" in body[0]) == (name not in LEFT_TO_IREE)
+    # Of what IREE computes, no product is left but that of a mean over columns.
+    assert ("arith.mulf" in body[0]) == (name in {*LEFT_TO_IREE, "scaled_rows", "shared_sum"})
