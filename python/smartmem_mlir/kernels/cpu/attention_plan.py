@@ -19,7 +19,8 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, delinearize, dim, linearize
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import View
-from smartmem_mlir.kernels.cpu.plan import WORK_PER_WORKGROUP, CpuVectors
+from smartmem_mlir.kernels.cpu.blocks import choose_blocks
+from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.transforms.attention_group import AttentionGroup
 from smartmem_mlir.transforms.contraction_group import Read, Step
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
@@ -31,7 +32,10 @@ SCRATCH_BYTES = 60 * 1024
 """Stack that a kernel may use; IREE's workers have 128 KiB, and targets/cpu.yaml lets a kernel take half of it."""
 
 ROWS_PER_BLOCK = 64
-"""Rows that should share a block of keys: laying it out costs as much as some four rows of products."""
+"""Rows that should share a block of keys, which each workgroup lays out for itself."""
+
+LAYOUT_ROWS = 4
+"""Rows whose products cost as much as laying a matrix out."""
 
 MAX_LANE_VECTORS = 4
 """Vectors of a row's scores that a tile holds."""
@@ -159,7 +163,7 @@ def padded(count: int, lanes: int) -> int:
 def plan_attention(group: AttentionGroup, cpu: CpuVectors) -> AttentionPlan | None:
     """Chooses blocks and tiles; None when a row's columns are too many for the stack."""
     space = _Space(group)
-    outer, rows, keys, depth, values = space.counts
+    _, rows, keys, _, values = space.counts
     lanes = cpu.lanes
     while lanes > 4 and lanes // 2 >= max(keys, values):
         lanes //= 2
@@ -172,11 +176,7 @@ def plan_attention(group: AttentionGroup, cpu: CpuVectors) -> AttentionPlan | No
     blocks = _blocks(space.counts, lanes, vectors, tile_rows, key.stride(KEY) != 1, value.stride(VALUE) != 1)
     if blocks is None:
         return None
-    block_rows, block_keys = blocks
-    work = keys * (depth + values)
-    block_outer = 1
-    if block_rows >= rows:
-        block_outer = min(outer, max(1, -(-WORK_PER_WORKGROUP // (rows * work))))
+    block_outer, block_rows, block_keys = blocks
     output = space.operand(group.output)
     if output.stride(VALUE) is None:
         return None
@@ -208,9 +208,9 @@ def _even(count: int, most: int) -> int:
 
 def _blocks(
     counts: Sequence[int], lanes: int, vectors: int, tile_rows: int, packs_key: bool, packs_value: bool
-) -> tuple[int, int] | None:
-    """Rows and keys of a block."""
-    _, rows, keys, depth, values = counts
+) -> tuple[int, int, int] | None:
+    """Matrices and rows of a workgroup, and keys of a block."""
+    outer, rows, keys, depth, values = counts
 
     def scratch(block_keys: int, block_rows: int) -> int:
         width = padded(block_keys, lanes)
@@ -220,17 +220,19 @@ def _blocks(
         return floats * 4
 
     if scratch(keys, 0) <= SCRATCH_BYTES:
-        # One matrix is split among workgroups only when it is worth several.
-        work = keys * (depth + values)
-        parts = max(1, rows * work // (2 * WORK_PER_WORKGROUP))
-        tiles = -(-rows // tile_rows)
-        return -(-tiles // parts) * tile_rows, keys
+        row_work = keys * (depth + values)
+
+        def work(matrices: int, row_tiles: int) -> float:
+            return matrices * (row_tiles * tile_rows + LAYOUT_ROWS) * row_work
+
+        block_outer, row_tiles = choose_blocks((outer, -(-rows // tile_rows)), work)
+        return block_outer, row_tiles * tile_rows, keys
     block_rows = min(-(-rows // tile_rows), -(-ROWS_PER_BLOCK // tile_rows)) * tile_rows
     step = lanes * vectors
     while block_rows > 0:
         fitting = [n for n in range(step, keys, step) if scratch(n, block_rows) <= SCRATCH_BYTES]
         if fitting:
-            return block_rows, _even(-(-keys // step), fitting[-1] // step) * step
+            return 1, block_rows, _even(-(-keys // step), fitting[-1] // step) * step
         block_rows -= tile_rows
     return None
 

@@ -16,11 +16,9 @@ from math import prod
 
 from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
-from smartmem_mlir.transforms.view_ops import splat_constant
-
-WORK_PER_WORKGROUP = 4_000_000
-"""Multiply-adds that one workgroup should have at least, some 0.05 ms: starting one costs microseconds."""
+from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 LEAST_ROWS_TO_COPY = 16
 """Rows that must read the right factor before it is worth laying out anew when the model runs."""
@@ -209,7 +207,7 @@ def _fitting(
     if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
         return None
     tile_rows = _tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu)
-    block_rows, block_panels = _blocks(tiling, tile_rows)
+    block_rows, block_panels = _blocks(group, tiling, tile_rows)
     return KernelPlan(group, tiling, parts, rhs, scale, lanes, vectors, tile_rows, block_rows, block_panels, storage)
 
 
@@ -249,14 +247,20 @@ def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:
     return -(-rows // tiles)
 
 
-def _blocks(tiling: Tiling, tile_rows: int) -> tuple[int, int]:
-    """Rows and panels of a workgroup: enough work to be worth starting, little enough to share among workers."""
-    per_row_and_panel = prod(tiling.reduction_extents) * tiling.panel_width
+def _blocks(group: ContractionGroup, tiling: Tiling, tile_rows: int) -> tuple[int, int]:
+    """Rows and panels of a workgroup."""
+    terms = prod(tiling.reduction_extents)
     tiles = -(-tiling.num_rows // tile_rows)
-    row_tiles, panels = tiles, 1
-    # Rows of one panel first: the panel stays in cache.
-    while row_tiles > 1 and row_tiles // 2 * tile_rows * per_row_and_panel >= WORK_PER_WORKGROUP:
-        row_tiles = -(-row_tiles // 2)
-    while row_tiles * tile_rows * per_row_and_panel * panels < WORK_PER_WORKGROUP and panels < tiling.num_panels:
-        panels += 1
+    panel_bytes = 4 * terms * tiling.panel_width
+    lhs_bytes = 4 * sum(prod(shape_of(read.value)) for read in group.lhs.reads)
+
+    def work(row_tiles: int, panels: int) -> float:
+        rows = row_tiles * tile_rows
+        rows_bytes = min(lhs_bytes * row_tiles / tiles, 4.0 * rows * terms)
+        # The rows are gone over once a panel.
+        passes = 1 if rows_bytes <= CACHE_BYTES else panels
+        read = panels * panel_bytes + passes * rows_bytes
+        return rows * panels * terms * tiling.panel_width + read * WORK_PER_BYTE
+
+    row_tiles, panels = choose_blocks((tiles, tiling.num_panels), work)
     return row_tiles * tile_rows, panels

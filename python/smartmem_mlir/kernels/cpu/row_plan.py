@@ -8,6 +8,7 @@ from math import prod
 from smartmem_mlir.index_maps.expr import ZERO, dim
 from smartmem_mlir.index_maps.refine import Refinement, refine
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.cpu.blocks import choose_blocks
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup
@@ -16,8 +17,8 @@ from smartmem_mlir.transforms.view_ops import splat_constant
 MAX_SCRATCH_BYTES = 48 * 1024
 """Intermediate rows live on the stack, of which IREE's workers have 128 KiB and kernels may use half."""
 
-WORK_PER_WORKGROUP = 1 << 16
-"""Elements that a workgroup should have at least."""
+WORK_PER_ELEMENT = 8
+"""What an element of a row costs, in multiply-adds of a contraction: some 0.2 ns."""
 
 FEWEST_COLUMNS = 8
 """Of the dimension that fills vectors; shorter rows are left to IREE, which may put lanes along rows."""
@@ -115,7 +116,7 @@ def _fitting(
     columns = tiling.panel_width * prod(tiling.reduction_extents)
     if len(stored) * columns * 4 > MAX_SCRATCH_BYTES:
         return None
-    rows = max(1, min(-(-WORK_PER_WORKGROUP // columns), -(-tiling.num_rows // 4)))
+    rows, _ = choose_blocks((tiling.num_rows, 1), lambda rows, _: rows * columns * WORK_PER_ELEMENT)
     return RowPlan(group, tiling, found, output, phases, stored, cpu.lanes, rows)
 
 

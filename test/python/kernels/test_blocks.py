@@ -1,0 +1,42 @@
+"""Blocks of workgroups: covered, even for any number of workers, and no smaller than starting them is worth."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smartmem_mlir.kernels.cpu.blocks import START_WORK, busiest, choose_blocks
+
+
+@pytest.mark.parametrize(
+    ("workgroups", "workers", "expected"),
+    [(8, 2, 4), (9, 2, 5), (15, 2, 8), (16, 2, 8), (24, 2, 16), (24, 4, 6), (1, 8, 1), (63, 8, 8), (64, 8, 8)],
+)
+def test_the_busiest_worker(workgroups: int, workers: int, expected: int) -> None:
+    assert busiest(workgroups, workers) == expected
+
+
+@given(st.integers(1, 2000), st.integers(1, 200), st.integers(1, 10_000_000))
+def test_workers_share_large_work_evenly(rows: int, panels: int, work: int) -> None:
+    row_block, panel_block = choose_blocks((rows, panels), lambda r, p: float(r * p * work))
+    assert 1 <= row_block <= rows
+    assert 1 <= panel_block <= panels
+    workgroups = -(-rows // row_block) * -(-panels // panel_block)
+    # Alone, a worker does everything and starts every workgroup: never much more than all of it in one.
+    alone = workgroups * (row_block * panel_block * work + START_WORK)
+    assert alone <= 2.5 * (rows * panels * work + START_WORK)
+    if rows * panels * work > 400 * START_WORK and rows * panels >= 64:
+        for workers in (2, 4, 8):
+            share = busiest(workgroups, workers) * row_block * panel_block
+            assert share <= 1.35 * rows * panels / workers + 1
+
+
+def test_little_work_is_not_cut() -> None:
+    assert choose_blocks((100, 1), lambda rows, _: rows * 10.0) == (100, 1)
+
+
+def test_what_a_workgroup_reads_counts() -> None:
+    """Rows that each workgroup must lay its panel out for are not cut where panels can be."""
+    row_block, _ = choose_blocks((64, 64), lambda rows, panels: panels * (rows + 1000) * 1e5)
+    assert row_block == 64
