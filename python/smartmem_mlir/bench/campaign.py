@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -24,7 +26,9 @@ from smartmem_mlir.bench.measure import Entrant, Plan, convert, race
 from smartmem_mlir.bench.model import BenchModel, copy_model, open_model
 from smartmem_mlir.bench.peaks import measure_peak
 from smartmem_mlir.bench.peer_process import PeerError
+from smartmem_mlir.bench.prepared import package_sources, prepared, stamp_of
 from smartmem_mlir.bench.reference import Workload, make_workload
+from smartmem_mlir.bench.report import merge
 from smartmem_mlir.bench.results import Campaign, Measurement, ModelResult, Settings
 from smartmem_mlir.errors import OptionError, SmartMemError
 from smartmem_mlir.report.directory import explain_os_errors
@@ -49,10 +53,14 @@ class CampaignOptions:
         runs: Timed inferences of each engine.
         rounds: Turns over which they are spread.
         time_limit: Seconds an engine has for each step.
+        convert_limit: Seconds a rival's converter has; `time_limit` if that is less.
+        seconds: Seconds of inference that an engine has in one race; it has one turn at least.
+        model_limit: Seconds that one model has: what has not had its turn by then has timed out.
         tolerance: Largest relative L2 error that counts as right.
         seed: Seed of the inputs.
         dims: Sizes of symbolic dimensions.
-        keep: Keep compiled modules and converted models.
+        keep: Keep compiled modules and converted models, and use those that were kept.
+        prepare_only: Convert and compile, and measure nothing: that needs no quiet machine.
     """
 
     targets: tuple[TargetDescription, ...]
@@ -63,10 +71,14 @@ class CampaignOptions:
     runs: int = 50
     rounds: int = 5
     time_limit: float = 600.0
+    convert_limit: float = math.inf
+    seconds: float = math.inf
+    model_limit: float = math.inf
     tolerance: float = 1e-3
     seed: int = 0
     dims: Mapping[str, int] = field(default_factory=dict)
     keep: bool = False
+    prepare_only: bool = False
 
     @property
     def device(self) -> Device:
@@ -93,6 +105,7 @@ def run_campaign(
     output: Path,
     say: Callable[[str], None],
     record: Callable[[Campaign], None],
+    done: Campaign | None = None,
 ) -> Campaign:
     """Run a campaign.
 
@@ -102,6 +115,7 @@ def run_campaign(
         output: Folder for intermediate files, under `work/`.
         say: Told what happens next.
         record: Given the campaign so far after each model, so that a campaign that is cut short is not lost.
+        done: An earlier part of the campaign, whose models are not measured again.
 
     Raises:
         SmartMemError: An option is wrong, or the machine cannot be measured. A model that cannot be read, and what an
@@ -113,7 +127,7 @@ def run_campaign(
     _check_names(models)
     host = this_host()
     peaks = []
-    for threads, plan in plans.items():
+    for threads, plan in plans.items() if not options.prepare_only else ():
         say(f"measuring this machine with {threads} threads")
         peaks.append(measure_peak(plan.cpus))
     campaign = Campaign(
@@ -126,19 +140,31 @@ def run_campaign(
             runs=options.runs,
             rounds=options.rounds,
             time_limit_s=options.time_limit,
+            seconds=options.seconds if math.isfinite(options.seconds) else None,
             tolerance=options.tolerance,
             seed=options.seed,
         ),
         peaks=tuple(peaks),
     )
+    if done is not None:
+        campaign = merge([done, campaign])
+    known = {model.facts.name for model in campaign.models}
     for source in models:
+        if source.stem in known:
+            say(f"{source.stem}: measured before")
+            continue
         workdir = output / "work" / source.stem
-        shutil.rmtree(workdir, ignore_errors=True)
+        if not options.keep:
+            shutil.rmtree(workdir, ignore_errors=True)
         changes: dict[str, object] = {}
         try:
             with explain_os_errors(workdir):
                 run = _ModelRun(source, options, workdir, partial(_say_of, say, source.stem))
+                if options.prepare_only:
+                    run.prepare()
+                    continue
                 changes["models"] = (*campaign.models, run.run(list(plans.values())))
+                changes["skipped"] = {name: why for name, why in campaign.skipped.items() if name != source.stem}
         except SmartMemError as error:
             text = str(error).replace(str(source), source.name)
             say(f"{source.stem}: {text}")
@@ -171,6 +197,7 @@ def _plan(options: CampaignOptions, threads: int) -> Plan:
         rounds=min(options.rounds, options.runs),
         time_limit=options.time_limit,
         tolerance=options.tolerance,
+        seconds=options.seconds,
     )
 
 
@@ -181,16 +208,13 @@ class _ModelRun:
         self._options = options
         self._workdir = workdir
         self._say = say
+        self._deadline = time.monotonic() + options.model_limit
         say("reading the model")
         self._model: BenchModel = open_model(source, workdir / "model", options.dims)
-        say("computing the reference")
-        self._workload: Workload = make_workload(
-            self._model, workdir / "inputs", options.seed, threads=len(usable_cpus())
-        )
         self._failures: list[Measurement] = []
 
-    def run(self, plans: Sequence[Plan]) -> ModelResult:
-        """Race every engine once for each plan."""
+    def prepare(self) -> tuple[list[Entrant], list[Entrant], list[Entrant]]:
+        """Convert and compile: plain IREE at its settings, ours, the rivals."""
         peers = self._convert_peers()
         baselines: list[Entrant] = []
         ours: list[Entrant] = []
@@ -199,10 +223,20 @@ class _ModelRun:
                 baselines = self._compile_baselines(variant)
             elif (entrant := self._compile_ours(variant)) is not None:
                 ours.append(entrant)
+        return baselines, ours, peers
+
+    def run(self, plans: Sequence[Plan]) -> ModelResult:
+        """Race every engine once for each plan."""
+        baselines, ours, peers = self.prepare()
+        self._say("computing the reference")
+        self._workload: Workload = make_workload(
+            self._model, self._workdir / "inputs", self._options.seed, threads=len(usable_cpus())
+        )
         measurements: list[Measurement] = []
         sweep: list[Measurement] = []
         for plan in plans:
-            plan = replace(plan, resident=self._fits_in_memory(len(peers) + len(baselines) + len(ours)))
+            resident = self._fits_in_memory(len(peers) + len(baselines) + len(ours))
+            plan = replace(plan, resident=resident, deadline=self._deadline)
             failed = [failure.model_copy(update={"threads": plan.threads}) for failure in self._failures]
             tried = self._race(baselines, replace(plan, runs=_SWEEP_RUNS, rounds=_SWEEP_ROUNDS), "sweep")
             best = _best(baselines, tried)
@@ -230,19 +264,33 @@ class _ModelRun:
             self._say(f"converting for {engine.title}")
             folder = self._workdir / "converted" / engine.name
             try:
-                model = copy_model(self._model, folder)
-                artifact, seconds = convert(
-                    engine, model, self._model.signature, usable_cpus(), folder, self._options.time_limit
+                artifact, seconds = prepared(
+                    folder,
+                    stamp_of(self._model.facts.sha256, self._model.signature, engine.adapter),
+                    partial(self._convert, engine, folder),
                 )
                 entrants.append(Entrant(engine, artifact, seconds))
             except PeerError as failure:
                 self._fail(engine.name, failure)
         return entrants
 
+    def _convert(self, engine: Engine, folder: Path) -> tuple[Path, float]:
+        model = copy_model(self._model, folder)
+        limit = self._time_left(min(self._options.time_limit, self._options.convert_limit))
+        return convert(engine, model, self._model.signature, usable_cpus(), folder, limit)
+
+    def _time_left(self, limit: float) -> float:
+        return max(1.0, min(limit, self._deadline - time.monotonic()))
+
     def _compile_baselines(self, variant: Variant) -> list[Entrant]:
-        """Plain IREE at every setting that compiles."""
+        """Plain IREE at every setting that compiles, or at the highest level that does if none of those named does."""
         entrants: list[Entrant] = []
-        for setting in self._options.settings():
+        named = self._options.settings()
+        levels = [setting for setting in all_settings(self._options.targets) if "+" not in setting.name]
+        others = [setting for setting in reversed(levels) if setting not in named]
+        for setting in [*named, *others]:
+            if entrants and setting not in named:
+                break
             entrant = self._compile(variant, setting)
             if entrant is None:
                 continue
@@ -258,10 +306,13 @@ class _ModelRun:
     def _compile(self, variant: Variant, setting: Setting) -> Entrant | None:
         self._say(f"compiling {variant.title} ({setting.name})")
         folder = self._workdir / "compiled" / f"{variant.engine}-{setting.name}".replace(" ", "-")
+        limit = self._time_left(self._options.time_limit)
+        compile_ = partial(
+            compile_variant, self._model.source, self._model.dims, setting, variant.options, folder, limit
+        )
+        facts = (self._model.facts.sha256, sorted(self._model.dims.items()), setting.target.model_dump(mode="json"))
         try:
-            directory, seconds = compile_variant(
-                self._model.source, self._model.dims, setting, variant.options, folder, self._options.time_limit
-            )
+            directory, seconds = prepared(folder, stamp_of(*facts, variant.options, *package_sources()), compile_)
         except PeerError as failure:
             self._fail(variant.engine, failure, setting.name)
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +47,25 @@ def bench_models(
     peers_dir: Annotated[
         Path | None, typer.Option(help="Folder of the rivals' adapters; the checkout's by default.", show_default=False)
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep compiled modules and converted models.")] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds of inference an engine has in a race.", show_default="no limit"),
+    ] = None,
+    convert_limit: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds a rival's converter has.", show_default="--time-limit")
+    ] = None,
+    model_limit: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds one model has in all.", show_default="no limit")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep compiled modules and converted models, and use those that were kept.")
+    ] = False,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Convert and compile only, which needs no quiet machine; implies --keep.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the results.json in the folder: its models stay.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Time models on plain IREE, on ours and on rivals, each verified, side by side."""
@@ -72,14 +91,23 @@ def bench_models(
         runs=runs,
         rounds=rounds,
         time_limit=time_limit,
+        convert_limit=convert_limit or math.inf,
+        seconds=seconds or math.inf,
+        model_limit=model_limit or math.inf,
         tolerance=tolerance,
         seed=seed,
         dims=parse_dims(dim),
-        keep=keep,
+        keep=keep or prepare,
+        prepare_only=prepare,
     )
     report.prepare_folder(output)
+    done = report.read_json(output / report.JSON) if resume and (output / report.JSON).exists() else None
     with StageProgress() as progress:
-        campaign = run_campaign(models, options, output, progress, lambda partial: report.write_json(partial, output))
+        campaign = run_campaign(
+            models, options, output, progress, lambda partial: report.write_json(partial, output), done
+        )
+        if prepare:
+            return
         progress("drawing")
         report.write(campaign, output)
     typer.echo(f"wrote {output / report.MARKDOWN}")

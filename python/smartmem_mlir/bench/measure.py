@@ -33,6 +33,9 @@ class Plan:
         rounds: Turns over which they are spread.
         time_limit: Seconds an engine has for each step: converting, loading, one turn.
         tolerance: Largest relative L2 error that counts as right.
+        seconds: Seconds of inference, recorded or not, after which an engine has no further turn; each has one.
+        deadline: When the race has to end, by `time.monotonic`: then no turn begins, and an engine that had none has
+            timed out.
         resident: Keep every engine loaded between its turns; without it each is loaded for each turn, which bounds
             memory by the largest engine.
     """
@@ -43,6 +46,8 @@ class Plan:
     rounds: int
     time_limit: float
     tolerance: float
+    seconds: float = math.inf
+    deadline: float = math.inf
     resident: bool = True
 
     @property
@@ -88,6 +93,8 @@ class _Contestant:
     times_ms: list[float] = field(default_factory=list)
     cpu_ns: int = 0
     wall_ns: int = 0
+    spent_s: float = 0.0
+    finished: bool = False
 
 
 def race(
@@ -125,7 +132,7 @@ def race(
         for turn in range(plan.rounds):
             start = turn % max(1, len(racers))
             for racer in racers[start:] + racers[:start]:
-                if racer.failure is not None:
+                if racer.failure is not None or racer.finished or (racer.times_ms and _is_over(plan)):
                     continue
                 say(f"round {turn + 1} of {plan.rounds}: {_label(racer)}")
                 last = turn == plan.rounds - 1
@@ -167,6 +174,8 @@ def convert(
 
 def _enter(racer: _Contestant, workload: Workload, signature: dict[str, Any], plan: Plan) -> None:
     """Start, load, run once, verify."""
+    if _is_over(plan):
+        raise PeerError("timed out", "the model's time was over before the engine's turn")
     _open(racer, signature, plan)
     reply = _run(racer, 1, workload, plan, verify=True)
     if racer.first_ms is None:
@@ -181,9 +190,12 @@ def _turn(
         _enter(racer, workload, signature, plan)
     else:
         racer.process.resume()
+    if _is_over(plan):
+        raise PeerError("timed out", "the model's time was over before the engine's turn")
     estimate = _run(racer, 1, workload, plan)["times_ns"][0] / 1e9
     count = max(1, min(iterations, int(_TURN_SECONDS / max(estimate, 1e-9))))
-    reply = _run(racer, count, workload, plan, verify=last)
+    racer.finished = last or racer.spent_s + (2 * count + 1) * estimate > plan.seconds
+    reply = _run(racer, count, workload, plan, verify=racer.finished)
     racer.times_ms += [ns / 1e6 for ns in reply["times_ns"]]
     racer.cpu_ns += reply["cpu_ns"]
     racer.wall_ns += reply["wall_ns"]
@@ -223,6 +235,7 @@ def _run(racer: _Contestant, count: int, workload: Workload, plan: Plan, verify:
     inputs = [str(path) for path in workload.inputs]
     outputs = str(racer.workdir) if verify else None
     reply = racer.process.request("run", plan.time_limit, inputs=inputs, iterations=count, outputs=outputs)
+    racer.spent_s += sum(reply["times_ns"]) / 1e9
     if verify:
         found = compare([np.load(path) for path in reply["outputs"]], workload.reference)
         # The worse of the first and the last inference: an engine that corrupts its state shows in the last.
@@ -236,6 +249,10 @@ def _guarded(racer: _Contestant, step: Callable[[], None]) -> None:
         step()
     except PeerError as failure:
         racer.failure = failure
+
+
+def _is_over(plan: Plan) -> bool:
+    return time.monotonic() > plan.deadline
 
 
 def _require(engine: Engine) -> None:

@@ -187,6 +187,7 @@ class Settings(_Record):
         runs: Timed inferences of each engine.
         rounds: Turns over which they were spread.
         time_limit_s: Seconds an engine had for each step.
+        seconds: Seconds of inference after which an engine had no further turn.
         tolerance: Largest relative L2 error that counts as right.
         seed: Seed of the inputs.
     """
@@ -198,6 +199,7 @@ class Settings(_Record):
     time_limit_s: float
     tolerance: float
     seed: int
+    seconds: float | None = None
 
 
 class Campaign(_Record):

@@ -51,7 +51,8 @@ def _heading(campaign: Campaign) -> str:
         f"{campaign.started}, commit {campaign.commit or 'unknown'}, {host.cpu}, {host.cores} CPUs, {host.system}.",
         f"Measured limits of the machine: {peaks}.",
         f"Median of {settings.runs} runs over {settings.rounds} rounds in which the engines take turns; batch and "
-        f"types as in the model; target {settings.target}.",
+        f"types as in the model; target {settings.target}."
+        + (f" Slow engines have fewer: {settings.seconds:g} s of inference." if settings.seconds else ""),
         f"Every engine's output is compared with ONNX Runtime's; a relative L2 error over {settings.tolerance:g} is "
         "`wrong` and its time counts for nothing.",
     ]

@@ -19,9 +19,10 @@ from smartmem_mlir.bench import report
 from smartmem_mlir.bench.campaign import CampaignOptions, run_campaign
 from smartmem_mlir.bench.command import bench_models
 from smartmem_mlir.bench.engines import choose_peers, load_peers, peers_folder
-from smartmem_mlir.bench.iree_variants import all_settings, find_variant
+from smartmem_mlir.bench.iree_variants import Setting, all_settings, compile_variant, find_variant
 from smartmem_mlir.bench.measure import Entrant
 from smartmem_mlir.bench.peaks import measure_peak
+from smartmem_mlir.bench.peer_process import PeerError
 from smartmem_mlir.bench.results import Campaign
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.targets import load_target
@@ -107,6 +108,64 @@ def test_plain_iree_that_does_not_compile_is_recorded(tmp_path: Path) -> None:
     error = model.measurements[0].error or ""
     assert "iree-compile failed" in error
     assert str(tmp_path) not in error, "the reproducer is gone with the working folder"
+
+
+def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    sources = [mlp(tmp_path / "first.onnx"), mlp(tmp_path / "second.onnx")]
+    options = _options(variants=(find_variant("smartmem"),), runs=2, rounds=1)
+    part = run_campaign(sources[:1], options, tmp_path / "out", lambda text: None, lambda c: None)
+    recorded: list[Campaign] = []
+    whole = run_campaign(sources, options, tmp_path / "out", lambda text: None, recorded.append, part)
+    assert [model.facts.name for model in whole.models] == ["first", "second"]
+    assert whole.models[0] == part.models[0], "measured before, not again"
+    assert recorded == [whole]
+    other = replace(options, runs=4)
+    with pytest.raises(OptionError, match="not run alike"):
+        run_campaign(sources, other, tmp_path / "out", lambda text: None, lambda c: None, part)
+
+
+def test_what_was_prepared_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = mlp(tmp_path / "mlp.onnx")
+    said: list[str] = []
+    options = _options(iree_settings=("O3",), runs=2, rounds=1, keep=True)
+    prepare = replace(options, prepare_only=True)
+    prepared = run_campaign([source], prepare, tmp_path / "out", said.append, lambda c: None)
+    assert (prepared.models, prepared.peaks) == ((), ())
+    assert not any("race" in text or "reference" in text for text in said)
+
+    def nothing(*_: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr("smartmem_mlir.bench.campaign.compile_variant", nothing)
+    campaign = run_campaign([source], options, tmp_path / "out", said.append, lambda c: None)
+    assert {m.engine: m.status for m in campaign.models[0].measurements} == {
+        "iree": "ok",
+        "smartmem": "ok",
+        "onnxruntime": "ok",
+    }
+    assert all(m.prepare_s for m in campaign.models[0].measurements if m.engine != "onnxruntime")
+    mlp(source, batch=5)
+    with pytest.raises(AssertionError, match="compiled again"):
+        run_campaign([source], options, tmp_path / "out", said.append, lambda c: None)
+
+
+def test_plain_iree_falls_back_to_the_highest_level_that_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def fails_above_o1(model: Path, dims: object, setting: Setting, *rest: object) -> tuple[Path, float]:
+        tried.append(setting.name)
+        if setting.target.opt_level not in ("O0", "O1"):
+            raise PeerError("does not compile", "too much stack")
+        return compile_variant(model, {}, setting, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("smartmem_mlir.bench.campaign.compile_variant", fails_above_o1)
+    options = _options(variants=(find_variant("baseline"),), peers=(), iree_settings=("O3", "O3+im2col"))
+    source = mlp(tmp_path / "mlp.onnx")
+    (model,) = run_campaign([source], options, tmp_path / "out", lambda text: None, lambda c: None).models
+    assert tried == ["O3", "O3+im2col", "O2", "O1"]
+    assert [(m.setting, m.status) for m in model.measurements] == [("O1", "ok")]
 
 
 def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -104,6 +105,33 @@ def test_a_slow_engine_does_not_own_the_machine(
     monkeypatch.setattr("smartmem_mlir.bench.measure._TURN_SECONDS", 0.25)
     (result,) = _race([fake("slow", seconds=0.1)], workload, tmp_path / "race", replace(PLAN, runs=100, rounds=2))
     assert 2 <= len(result.times_ms) <= 4
+
+
+def test_an_engine_that_has_used_its_time_has_no_further_turn(fake: Fake, workload: Workload, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    entrants = [fake("slow", seconds=0.2, log=str(log)), fake("fast")]
+    slow, fast = _race(entrants, workload, tmp_path / "race", replace(PLAN, seconds=1.0))
+    # The first inference, the warm-up and two timed ones; as much again would be over a second.
+    assert len(log.read_text().split()) == 1 + 1 + 2
+    assert (slow.status, len(slow.times_ms)) == ("ok", 2)
+    assert (fast.status, len(fast.times_ms)) == ("ok", 6)
+
+
+def test_the_last_turn_is_verified_even_if_it_comes_early(fake: Fake, workload: Workload, tmp_path: Path) -> None:
+    late = fake("late", seconds=0.2, fail_in="run", how="wrong", after=4)
+    (result,) = _race([late], workload, tmp_path / "race", replace(PLAN, seconds=1.0))
+    assert result.status == "wrong"
+
+
+def test_nothing_begins_after_the_deadline(fake: Fake, workload: Workload, tmp_path: Path) -> None:
+    late = replace(PLAN, deadline=time.monotonic() - 1)
+    (never,) = _race([fake("never")], workload, tmp_path / "late", late)
+    assert (never.status, never.times_ms) == ("timed out", ())
+    assert "before the engine's turn" in (never.error or "")
+    soon = replace(PLAN, runs=200, rounds=100, deadline=time.monotonic() + 3)
+    (cut,) = _race([fake("cut", seconds=0.1)], workload, tmp_path / "soon", soon)
+    assert cut.status == "ok"
+    assert 2 <= len(cut.times_ms) < 40
 
 
 def test_a_converter_works_on_its_own_copy(fake: Fake, tmp_path: Path) -> None:
