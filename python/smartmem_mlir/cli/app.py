@@ -14,6 +14,7 @@ from smartmem_mlir.cli import (
     compile_command,
     demo_command,
     doctor,
+    draw_command,
     explain_command,
     inspect_command,
     run_command,
@@ -39,6 +40,7 @@ app.command("run")(run_command.run_model)
 app.command("verify")(verify_command.verify_model)
 app.command("inspect")(inspect_command.inspect_model)
 app.command("explain")(explain_command.explain_model)
+app.command("draw-layout")(draw_command.draw_layout)
 app.command("check")(check_command.check_model)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo_command.run_demo)

@@ -1,0 +1,1 @@
+"""Pictures of layouts: which logical index is in which physical place."""
