@@ -142,6 +142,7 @@ def _write(imported: ImportedModel, staging: Path, plan: _Plan, clock: StageCloc
             target=target,
             opt_level=built.attempt.opt_level,
             narrowed=built.attempt.narrowed,
+            subgroups=built.attempt.subgroups,
             fallbacks=built.fallbacks,
             baseline=options.baseline,
             pipeline=pipeline.name,

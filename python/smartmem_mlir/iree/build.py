@@ -20,7 +20,7 @@ from smartmem_mlir.iree.fallback import Attempt, Fallback
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.isolation import count_isolated
 from smartmem_mlir.iree.shaders import Repair, repair_vmfb
-from smartmem_mlir.iree.vectors import STAGE, TEXT_FLAGS, scalarize
+from smartmem_mlir.iree.vectors import STAGE, TEXT_FLAGS, scalarize, scalarize_i64
 from smartmem_mlir.targets import TargetDescription
 
 
@@ -139,6 +139,10 @@ def _build_once(
     that is counted is the IR that is compiled, and nothing is done twice.
     """
     progress("forming kernels")
+    text = source.read_text()
+    if (edited := attempt.edited(text)) != text:
+        source = workspace / "edited.mlir"
+        source.write_text(edited)
     flow_ir = workspace / "flow.mlir"
     flow = compile_to_flow(source, flow_ir, target, attempt.opt_level, options, attempt.flags)
     progress(f"compiling {flow.kernels} kernels")
@@ -152,7 +156,7 @@ def _build_once(
             flow_ir, configured, [*flags, "--compile-from=flow", f"--compile-to={STAGE}", *TEXT_FLAGS], options
         )
         text, misaligned = scalarize(configured.read_text(), repair)
-        configured.write_text(text)
+        configured.write_text(text if "int64" in target.vulkan.compute else scalarize_i64(text))
         run_iree_compile(configured, vmfb, [*flags, f"--compile-from={STAGE}"], options)
     assumptions: CpuAssumptions | VulkanAssumptions
     repairs = repair_vmfb(vmfb) if repair and target.vulkan is not None else []

@@ -76,6 +76,24 @@ def scalarize(text: str, repair: bool) -> tuple[str, list[str]]:
     return "".join(parts), found
 
 
+def scalarize_i64(text: str) -> str:
+    """Make the kernels scalar that hold 64-bit integers, for a device that has none.
+
+    IREE computes such integers as pairs, but vectors of them not at all.
+
+    Args:
+        text: A module at :data:`STAGE`.
+    """
+    starts = [match.start() for match in _EXECUTABLE.finditer(text)] or [len(text)]
+    parts = [text[: starts[0]]]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        part = text[start:end]
+        if "xi64>" in part and {match[2] for match in _PIPELINE.finditer(part)} <= _REPLACEABLE | _SCALAR:
+            part = _PIPELINE.sub(rf"\g<1>{_DISTRIBUTED}", part)
+        parts.append(part)
+    return "".join(parts)
+
+
 def _starts_between_vectors(body: str) -> bool:
     """Whether something in a kernel may read or write from an index that is no multiple of the vector's width on."""
     if _WINDOWS.search(body):

@@ -87,6 +87,7 @@ class Report(_Part):
         target: The target's description, as it was when the model was compiled.
         opt_level: IREE's optimisation level, the one that compiled.
         narrowed: Whether integers of 64 bits are computed in 32; see `iree.fallback`.
+        subgroups: Whether kernels could use the target's subgroup operations.
         fallbacks: How IREE was asked to compile the module before that, and failed.
         baseline: Whether it is plain IREE.
         pipeline: Name of the pass pipeline.
@@ -114,6 +115,7 @@ class Report(_Part):
     target: TargetDescription
     opt_level: str
     narrowed: bool = False
+    subgroups: bool = True
     fallbacks: tuple[Fallback, ...] = ()
     baseline: bool
     pipeline: str

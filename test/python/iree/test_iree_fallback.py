@@ -108,12 +108,16 @@ def test_the_order_of_attempts() -> None:
         "O1, 64-bit integers as 32",
         "O0, 64-bit integers as 32",
     ]
+    attempts = [Attempt("O1")]
+    while (following := attempts[-1].following("why", "", nvidia)) is not None:
+        attempts.append(following)
+    assert [str(attempt) for attempt in attempts] == ["O1", "O1, no subgroup operations", "O0, no subgroup operations"]
     # These have 64-bit integers, and other errors are not about them.
-    assert Attempt("O1").following("failed to legalize i64", "", nvidia) == Attempt("O0")
+    assert Attempt("O1").following("failed to legalize i64", "", nvidia) == Attempt("O1", subgroups=False)
     assert Attempt("O3").following("failed to legalize i64", "", cpu) == Attempt("O2")
     assert Attempt("O1").following("shared memory", "", vulkan) == Attempt("O0")
     assert Attempt("O0").following("shared memory", "", vulkan) is None
-    assert Attempt("O2").failed("why") == Fallback(opt_level="O2", narrowed=False, error="why")
+    assert Attempt("O2").failed("why") == Fallback(opt_level="O2", narrowed=False, subgroups=True, error="why")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from smartmem_mlir.iree.compiler import CompilerOptions
 from smartmem_mlir.iree.device import resolve_device
 from smartmem_mlir.iree.lower import emit_iree
 from smartmem_mlir.iree.runtime import Array, LoadedModule
-from smartmem_mlir.iree.vectors import scalarize
+from smartmem_mlir.iree.vectors import scalarize, scalarize_i64
 from smartmem_mlir.signature import TensorSpec
 from smartmem_mlir.targets import load_target
 
@@ -73,13 +73,15 @@ func.func @main(%x: tensor<64x260xf32>) -> tensor<64xf32> {
 """
 
 
-def build_module(text: str, folder: Path, target_name: str = "vulkan", *, repair: bool = True) -> BuiltModule:
+def build_module(
+    text: str, folder: Path, target_name: str = "vulkan", *, repair: bool = True, fall_back: bool = False
+) -> BuiltModule:
     target = load_target(target_name)
     folder.mkdir(exist_ok=True)
     source = folder / "model.mlir"
     source.write_text(emit_iree(text, target))
     options = CompilerOptions(reproducer=folder / "reproducer")
-    return build(source, folder / "model.vmfb", folder, target, None, options, lambda stage: None, repair)
+    return build(source, folder / "model.vmfb", folder, target, None, options, lambda stage: None, repair, fall_back)
 
 
 def run(module: BuiltModule, inputs: list[Array], shape: tuple[int, ...]) -> Array:
@@ -128,6 +130,29 @@ def test_what_cannot_be_made_scalar_is_refused(tmp_path: Path) -> None:
         build_module(ROW_SUM.replace("OFFSET", "1"), tmp_path, "lavapipe")
     aligned = build_module(ROW_SUM.replace("OFFSET", "4"), tmp_path, "lavapipe")
     assert aligned.misaligned == ()
+
+
+@pytest.mark.vulkan
+def test_without_subgroup_operations_it_can(tmp_path: Path) -> None:
+    module = build_module(ROW_SUM.replace("OFFSET", "1"), tmp_path, "lavapipe", fall_back=True)
+    assert not module.attempt.subgroups
+    assert [fallback.subgroups for fallback in module.fallbacks] == [True]
+    assert len(module.misaligned) == 1
+    x = random(64, 260)
+    np.testing.assert_allclose(run(module, [x], (64,)), x[:, 1:257].sum(1), rtol=1e-4, atol=1e-4)
+
+
+def test_kernels_with_64_bit_integers_are_scalar_where_these_are_pairs() -> None:
+    body = EXECUTABLE.replace("BODY", "linalg.fill outs(%x : tensor<4xTYPE>)")
+    text = "module {" + body.replace("NAME", "one").replace("TYPE", "i64")
+    text += body.replace("NAME", "other").replace("TYPE", "i32")
+    text += body.replace("NAME", "third").replace("TYPE", "i64").replace("BaseVectorize", "SubgroupReduce") + "}"
+    changed = scalarize_i64(text)
+    assert [line.split("<")[2].strip(">") for line in changed.splitlines() if "translation_info =" in line] == [
+        "BaseDistribute",
+        "BaseVectorize",
+        "SubgroupReduce",
+    ]
 
 
 def test_without_repair_kernels_are_only_named(tmp_path: Path) -> None:
