@@ -20,15 +20,17 @@ from weights import make
 
 import smartmem_mlir
 from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.index_maps.text import parse_view
 from smartmem_mlir.iree.archive import write_archive
+from smartmem_mlir.iree.stored_parameters import evaluate_view
 from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
 
 BENCHMARK_SECONDS = 2
 
 
-def write_weights(pack: Path, model: str, path: Path) -> None:
-    """Makes the model's parameter archive."""
+def write_weights(pack: Path, model: str, folder: Path) -> Path:
+    """Makes the parameter archive of a packed directory."""
     notes = json.loads((pack / f"{model}.json").read_text())
     stored = np.load(pack / f"{model}.npz")
     parameters = {}
@@ -40,7 +42,16 @@ def write_weights(pack: Path, model: str, path: Path) -> None:
             values = stored[f"weight:{key}"]
         spec = TensorSpec(key, tuple(values.shape), MLIR_DTYPES[values.dtype])
         parameters[key] = Parameter(spec, lambda values=values: values)
-    write_archive(path, parameters)
+    stored = {}
+    for key, derived in json.loads((folder / "weights.json").read_text()).items():
+        if derived is None:
+            stored[key] = parameters[key]
+            continue
+        source, view = parameters[derived[0]], parse_view(derived[1])
+        spec = TensorSpec(key, view.shape, source.spec.dtype)
+        stored[key] = Parameter(spec, lambda source=source, view=view: evaluate_view(view, source.load()))
+    write_archive(folder / "params.irpa", stored)
+    return folder / "params.irpa"
 
 
 def verify(compiled: smartmem_mlir.CompiledModel, pack: Path, model: str) -> float:
@@ -89,10 +100,8 @@ def main() -> None:
     results = []
     for notes in sorted(arguments.pack.glob("*.json")):
         model = notes.stem
-        archive = arguments.pack / f"{model}.irpa"
-        write_weights(arguments.pack, model, archive)
         for folder in sorted(arguments.pack.glob(f"{model}-*/")):
-            (folder / "params.irpa").symlink_to(archive.resolve())
+            archive = write_weights(arguments.pack, model, folder)
             row: dict[str, Any] = {"model": model, "module": folder.name}
             try:
                 compiled = smartmem_mlir.load(folder)

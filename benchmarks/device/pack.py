@@ -21,13 +21,19 @@ from weights import reseed
 
 import smartmem_mlir
 from smartmem_mlir import ingress
+from smartmem_mlir.api import CompileOptions
 from smartmem_mlir.errors import SmartMemError
+from smartmem_mlir.ingress.model import ImportedModel
+from smartmem_mlir.iree.compiler import CompilerOptions
+from smartmem_mlir.iree.isolation import lower_isolated
 from smartmem_mlir.report.inputs import random_inputs
+from smartmem_mlir.targets import load_target
 
 SEEDS = (0, 1)
+VARIANTS = ["iree", "smartmem"]
 
 
-def pack(path: Path, targets: list[str], out: Path, levels: list[str | None]) -> None:
+def pack(path: Path, targets: list[str], out: Path, levels: list[str | None], variants: list[str]) -> None:
     """Packs one model for every target, level and variant; what does not compile is noted and left out."""
     model = onnx.load(path)
     recipe = reseed(model)
@@ -48,8 +54,9 @@ def pack(path: Path, targets: list[str], out: Path, levels: list[str | None]) ->
         (out / f"{path.stem}.json").write_text(json.dumps({"recipe": recipe, "order": order, "seeds": SEEDS}))
         for target in targets:
             for level in levels:
-                for baseline in (True, False):
-                    name = f"{path.stem}-{target}-{level or 'default'}-{'iree' if baseline else 'smartmem'}"
+                for variant in variants:
+                    baseline = variant == "iree"
+                    name = f"{path.stem}-{target}-{level or 'default'}-{variant}"
                     try:
                         smartmem_mlir.compile(
                             reseeded, out / name, force=True, target=target, baseline=baseline, opt_level=level
@@ -59,7 +66,19 @@ def pack(path: Path, targets: list[str], out: Path, levels: list[str | None]) ->
                         shutil.rmtree(f"{out / name}.reproducer", ignore_errors=True)
                         continue
                     (out / name / "params.irpa").unlink()
+                    stored = stored_weights(imported, target, baseline)
+                    (out / name / "weights.json").write_text(json.dumps(stored))
                     print(f"{name}: packed", flush=True)
+
+
+def stored_weights(imported: ImportedModel, target: str, baseline: bool) -> dict[str, tuple[str, str] | None]:
+    """The weights that the module reads; for a view of another weight, that weight's name and the view."""
+    options = CompileOptions(target=target, baseline=baseline)
+    description = load_target(target)
+    lowered = lower_isolated(imported.module, options.load_pipeline(description), description, CompilerOptions())
+    return {
+        key: None if derived is None else (derived.source, derived.view) for key, derived in lowered.parameters.items()
+    }
 
 
 def main() -> None:
@@ -69,10 +88,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--target", action="append", required=True)
     parser.add_argument("--opt-level", action="append", help="repeat for several; by default the target's own")
+    parser.add_argument("--variant", action="append", choices=VARIANTS, help="repeat for several; by default both")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     for path in arguments.models:
-        pack(path, arguments.target, arguments.output, arguments.opt_level or [None])
+        pack(path, arguments.target, arguments.output, arguments.opt_level or [None], arguments.variant or VARIANTS)
 
 
 if __name__ == "__main__":
