@@ -34,6 +34,7 @@ def build(
     opset: int = DEFAULT_OPSET,
     exporter: Exporter = "dynamo",
     seed: int = DEFAULT_SEED,
+    batch: int = 1,
 ) -> Path:
     """Build a model of the zoo and write it as ONNX with random weights.
 
@@ -46,12 +47,13 @@ def build(
         opset: ONNX operator set.
         exporter: Which of PyTorch's exporters.
         seed: Seed of the weights.
+        batch: Examples in one inference.
 
     Raises:
         OptionError: The model, exporter or operator set is unknown or they do not go together.
         MissingPackageError: A package is absent; the message names the extra to install.
     """
-    card, out = _checked(name, opset, exporter), Path(out)
+    card, out = _checked(name, opset, exporter).at_batch(batch), Path(out)
     if _streamed(card, small):
         if exporter != "dynamo":
             raise OptionError(

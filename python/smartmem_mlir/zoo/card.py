@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from smartmem_mlir.zoo.draw import Draw
@@ -82,6 +82,14 @@ class ModelCard:
     paper: PaperFigures | None
     gain: float = 1.0
     note: str = ""
+
+    def at_batch(self, batch: int) -> ModelCard:
+        """The same model with `batch` times as many examples in one inference."""
+        inputs, small_inputs = (
+            tuple(replace(spec, shape=(batch * spec.shape[0], *spec.shape[1:])) for spec in specs)
+            for specs in (self.inputs, self.small_inputs)
+        )
+        return replace(self, inputs=inputs, small_inputs=small_inputs)
 
     def input_specs(self, small: bool) -> tuple[InputSpec, ...]:
         """The inputs of the chosen variant."""

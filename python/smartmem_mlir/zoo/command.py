@@ -85,11 +85,12 @@ def build_model(
     opset: Opset = 18,
     exporter: WithExporter = ExporterName.dynamo,
     seed: Seed = 0,
+    batch: Annotated[int, typer.Option(min=1, help="Examples in one inference.")] = 1,
 ) -> None:
     """Build a model in PyTorch and write it as ONNX. Models over 1 GiB also get `<output>.data`."""
     from smartmem_mlir.zoo.build import build
 
-    build(name, output, small=small, opset=opset, exporter=exporter.value, seed=seed)
+    build(name, output, small=small, opset=opset, exporter=exporter.value, seed=seed, batch=batch)
 
 
 @app.command("recipe")

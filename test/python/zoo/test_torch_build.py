@@ -43,6 +43,16 @@ def test_build_equals_pytorch(tmp_path: Path, exporter: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["vit.onnx"]
 
 
+def test_a_batch_is_computed_example_by_example(tmp_path: Path) -> None:
+    file = build("swin", tmp_path / "swin.onnx", small=True, batch=3)
+    one, inputs = pytorch_output("swin")
+    assert CARDS["swin"].at_batch(3).small_inputs[0].shape[0] == 3
+    images = {name: np.concatenate([value, -value, value]) for name, value in inputs.items()}
+    output = run_onnx(file, images)
+    assert output.shape == (3, *one.shape[1:])
+    np.testing.assert_allclose(output[[0, 2]], np.concatenate([one, one]), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("opset", [18, 20, 23])
 def test_opset_is_what_was_asked(tmp_path: Path, opset: int) -> None:
     model = onnx.load(build("convnext", tmp_path / "m.onnx", small=True, opset=opset))
