@@ -11,11 +11,13 @@ from mlir import ir
 from program import Array, Program
 
 from smartmem_mlir.ir import make_context
-from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
-from smartmem_mlir.iree.device_target import compile_flags
+from smartmem_mlir.iree.build import build
+from smartmem_mlir.iree.compiler import CompilerOptions
+from smartmem_mlir.iree.device_target import executable_target
 from smartmem_mlir.iree.lower import emit_iree
 from smartmem_mlir.iree.runtime import LoadedModule
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
+from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE as VULKAN_DEVICE
 from smartmem_mlir.signature import TensorSpec
 from smartmem_mlir.targets import load_pipeline, load_target
 from smartmem_mlir.transforms.registry import run_pipeline
@@ -59,8 +61,7 @@ class CompiledPrograms:
             """The module as the pipeline left it."""
         source, self._vmfb = folder / "module.mlir", folder / "module.vmfb"
         source.write_text(emit_iree(self.lowered, description))
-        options = CompilerOptions(reproducer=folder / "reproducer")
-        run_iree_compile(source, self._vmfb, compile_flags(description, None), options)
+        build(source, self._vmfb, folder, description, None, CompilerOptions(reproducer=folder / "reproducer"), print)
         self._device, self._first = device, programs[0]
 
     @cached_property
@@ -76,6 +77,13 @@ class CompiledPrograms:
 def cpu_vectors(lanes: int, registers: int) -> dict[str, str]:
     """The attribute of a CPU with these vector registers."""
     return {CPU_VECTORS: f"array<i64: {lanes}, {registers}>"}
+
+
+def vulkan_device(lanes: int) -> dict[str, str]:
+    """The attribute of a device within the Android baseline profile, with this many lanes."""
+    target = executable_target(load_target("vulkan")).replace('"', '\\"')
+    numbers = f"invocations = 128, shared_bytes = 16384, lanes = {lanes}, workgroups = array<i64: 65535, 65535>"
+    return {VULKAN_DEVICE: f'{{{numbers}, spirv_version = "1.3", executable_target = "{target}"}}'}
 
 
 def _signature(program: Program) -> tuple[list[TensorSpec], list[TensorSpec]]:

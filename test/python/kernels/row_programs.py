@@ -37,6 +37,11 @@ def merged_norm(p: Program) -> Tensor:
     return math_.layer_norm(p, p.concat(corners, 2), [2])
 
 
+def padded_norm(p: Program) -> Tensor:
+    """A norm whose result is read with a border around it only."""
+    return p.pad(math_.layer_norm(p, p.argument([4, 5, 24]), [2]), [1, 2, 0], [1, 2, 0])
+
+
 def log_softmax(p: Program) -> Tensor:
     x = p.argument([5, 70])
     top = math_.reduce(p, x, [1], "maximumf")
@@ -56,6 +61,7 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "scaled_norm": scaled_norm,
     "gathered_norm": gathered_norm,
     "merged_norm": merged_norm,
+    "padded_norm": padded_norm,
     "softmax_49": softmax([6, 49], 1),
     "softmax_8": softmax([3, 4, 8], 2),
     "softmax_1000": softmax([2, 1000], 1),

@@ -11,12 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
-from compiled import CompiledPrograms
+from compiled import CompiledPrograms, vulkan_device
 from kernel_programs import PROGRAMS, build
-
-from smartmem_mlir.iree.device_target import executable_target
-from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE
-from smartmem_mlir.targets import load_target
 
 # Sums are divided among the more threads, the more lanes the device has.
 LANES = {"small": 16, "large": 16384}
@@ -25,14 +21,11 @@ LEFT_TO_IREE = {"matmul_5x1x33"}  # one term: a product element by element
 
 @pytest.fixture(scope="module", params=LANES)
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
-    target = executable_target(load_target("vulkan")).replace('"', '\\"')
-    device = (
-        f"{{invocations = 128, shared_bytes = 16384, lanes = {LANES[request.param]}, "
-        f'workgroups = array<i64: 65535, 65535>, spirv_version = "1.3", executable_target = "{target}"}}'
-    )
     programs = [build(name) for name in PROGRAMS]
     folder = tmp_path_factory.mktemp(request.param)
-    return CompiledPrograms(programs, folder, {ATTRIBUTE: device}, "paper", "vulkan", "vulkan", "vulkan")
+    return CompiledPrograms(
+        programs, folder, vulkan_device(LANES[request.param]), "paper", "vulkan", "vulkan", "vulkan"
+    )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -48,4 +41,4 @@ def test_contractions_are_generated(compiled: CompiledPrograms, name: str) -> No
     assert body is not None
     assert ("flow.dispatch" in body[0]) == (name not in LEFT_TO_IREE)
     # Of what IREE computes, no product is left but that of a mean over columns.
-    assert ("arith.mulf" in body[0]) == (name in {*LEFT_TO_IREE, "scaled_rows", "shared_sum"})
+    assert ("arith.mulf" in body[0]) == (name in {*LEFT_TO_IREE, "scaled_rows"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import prod
 
@@ -14,6 +14,7 @@ from smartmem_mlir.kernels.addresses import LANE, PANEL, ROW, SplitAddress, spli
 from smartmem_mlir.kernels.cpu.lanes import splat
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.bodies import evaluate
+from smartmem_mlir.kernels.spirv.control import when
 from smartmem_mlir.kernels.spirv.plan import ShaderPlan
 from smartmem_mlir.kernels.spirv.shader import Thread
 from smartmem_mlir.kernels.spirv.sources import Source, quarter
@@ -148,14 +149,14 @@ class ContractionShader:
             if i + plan.splits <= plan.rows:
                 finish()
             else:
-                _when([integers.less(number, plan.rows)], finish)
+                when([integers.less(number, plan.rows)], finish)
 
     def _finish(self, row: ir.Value, total: ir.Value) -> None:
         """What follows the sum, for one vector, and the store."""
         conditions = [] if self._in_range is None else [self._in_range]
         if self._stored_from is not None:
             conditions.append(arith.cmpi(arith.CmpIPredicate.uge, row, self._stored_from))
-        _when(conditions, lambda: self._write(row, total))
+        when(conditions, lambda: self._write(row, total))
 
     def _write(self, row: ir.Value, total: ir.Value) -> None:
         group = self._plan.group
@@ -187,7 +188,7 @@ class ContractionShader:
             exists = []
             if extent % WIDTH and lane:
                 exists = [arith.cmpi(arith.CmpIPredicate.eq, self._lanes[lane], integers.constant(lane))]
-            _when(exists, lambda place=place, element=element: binding.store(place, element))  # type: ignore[misc]
+            when(exists, lambda place=place, element=element: binding.store(place, element))  # type: ignore[misc]
 
     def _read(self, read: Read, row: ir.Value) -> ir.Value:
         number = splat_constant(read.value)
@@ -238,17 +239,3 @@ class ContractionShader:
                 elif isinstance(binding, Elements):
                     binding.store(at, arith.constant(ir.F32Type.get(), number))
                 scf.YieldOp([])
-
-
-def _when(conditions: Sequence[ir.Value], then: Callable[[], None]) -> None:
-    """Runs a part of the body only where all conditions hold."""
-    if not conditions:
-        then()
-        return
-    condition = conditions[0]
-    for other in conditions[1:]:
-        condition = arith.andi(condition, other)
-    branch = scf.IfOp(condition)
-    with ir.InsertionPoint(branch.then_block):
-        then()
-        scf.YieldOp([])

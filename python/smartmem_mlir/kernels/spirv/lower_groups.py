@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -15,6 +15,7 @@ from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.addresses import split_address
 from smartmem_mlir.kernels.cpu.lower_attention import read_attention
 from smartmem_mlir.kernels.cpu.lower_groups import (
+    CONSTANTS,
     GROUP,
     _dissolve,
     _is_argument,
@@ -24,6 +25,7 @@ from smartmem_mlir.kernels.cpu.lower_groups import (
     _unique,
     _without_operands,
 )
+from smartmem_mlir.kernels.cpu.lower_rows import read_rows
 from smartmem_mlir.kernels.executable import dispatch
 from smartmem_mlir.kernels.fates import tell_views
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
@@ -39,7 +41,9 @@ from smartmem_mlir.kernels.spirv.plan import (
     plan_contraction,
     reads_after_sum,
 )
-from smartmem_mlir.kernels.spirv.shader import Interface, assemble
+from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, plan_rows
+from smartmem_mlir.kernels.spirv.rows import RowShader
+from smartmem_mlir.kernels.spirv.shader import Interface, Thread, assemble
 from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Vectors
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
@@ -73,6 +77,27 @@ DEFAULT_DEVICE = Device(GpuLimits(128, 16384, (65535, 65535), 1024), "1.3", DEFA
 """The Android baseline profile of 2022, on a GPU of middle size."""
 
 
+@dataclass(frozen=True)
+class _Kernel:
+    """A group as a shader.
+
+    Args:
+        plan: How it runs.
+        stem: Its name, perhaps not free.
+        arguments: What it reads, as arguments of the group.
+        operands: What is read for each.
+        bindings: The memory of the arguments and, last, of the result.
+        emit: Writes the body.
+    """
+
+    plan: ShaderPlan | RowShaderPlan
+    stem: str
+    arguments: tuple[ir.Value, ...]
+    operands: tuple[ir.Value, ...]
+    bindings: dict[ir.Value, Binding]
+    emit: Callable[[Thread], None]
+
+
 def lower_groups(root: ir.Operation, device: Device) -> int:
     """Turns every group that a generator takes into an executable and a dispatch; the others are dissolved.
 
@@ -87,18 +112,26 @@ def lower_groups(root: ir.Operation, device: Device) -> int:
     for op in block_operations(root):
         if op.name != GROUP:
             continue
-        plan = _plan(op, device.limits)
-        if plan is None:
+        key = f"{_constants(op)} {_without_operands(op)}"
+        with ir.InsertionPoint(op), op.location:
+            kernel = _contraction(op, device.limits) or _rows(op, device.limits)
+        if kernel is None:
             _dissolve(op)
             continue
         tell_views(op)
-        _lower(op, plan, module, names, taken, device)
+        with ir.InsertionPoint(op), op.location:
+            if key not in names:
+                names[key] = _unique(kernel.stem, taken)
+                _add(module, names[key], kernel, device)
+            result = dispatch(names[key], kernel.operands, op.results[0].type)
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
         lowered += 1
     return lowered
 
 
 def _dissolve_attention(root: ir.Operation) -> None:
-    """Its contractions get groups of their own."""
+    """Its contractions and its softmax get groups of their own."""
     found = [op for op in block_operations(root) if op.name == GROUP and read_attention(op) is not None]
     for op in found:
         _dissolve(op)
@@ -107,47 +140,85 @@ def _dissolve_attention(root: ir.Operation) -> None:
         form_row_groups(root)
 
 
-def _plan(op: ir.Operation, limits: GpuLimits) -> ShaderPlan | None:
+def _add(module: ir.Block, name: str, kernel: _Kernel, device: Device) -> None:
+    plan = kernel.plan
+    bindings = tuple(kernel.bindings.values())
+    interface = Interface(name, bindings, plan.invocations, plan.shared_vectors, device.spirv_version)
+    binary = assemble(interface, kernel.emit)
+    add_shader(module, name, binary, len(kernel.arguments), plan.workgroups, device.executable_target)
+
+
+def _constants(op: ir.Operation) -> str:
+    """Which operands are known at compile time: kernels may want those in an order of their own."""
+    owners = [operand.owner for operand in op.operands]
+    known = [not isinstance(owner, ir.Block) and owner.operation.name in CONSTANTS for owner in owners]
+    return "".join("c" if is_known else "v" for is_known in known)
+
+
+def _operands(op: ir.Operation, arguments: Sequence[ir.Value]) -> list[ir.Value]:
+    return [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
+
+
+def _contraction(op: ir.Operation, limits: GpuLimits) -> _Kernel | None:
+    """A group that is a contraction and what follows it."""
     members = [inner.operation for inner in op.regions[0].blocks[0].operations]
     kept = [inner for inner in members if is_structured(inner) or is_bordered(inner)]
+    # Before the contraction stands what scales a factor of it.
     first = next((i for i, inner in enumerate(kept) if is_contraction(inner)), None)
     group = None if first is None else read_contraction_group(kept[first:])
     if group is None or not all(_is_f32(value.type) for value in (*op.operands, *op.results)):
         return None
     if not all(can_evaluate(step.body) for step in group.steps):
         return None
-    return plan_contraction(group, limits, constant_rhs=_parameter(op, group.rhs) is not None)
-
-
-def _lower(
-    op: ir.Operation,
-    plan: ShaderPlan,
-    module: ir.Block,
-    names: dict[str, str],
-    taken: set[str],
-    device: Device,
-) -> None:
+    plan = plan_contraction(group, limits, constant_rhs=_parameter(op, group.rhs) is not None)
+    if plan is None:
+        return None
     group = plan.group
     scale = () if group.scale is None else (group.scale.read,)
     reads = (*group.lhs.reads, group.rhs, *scale, *reads_after_sum(group))
-    arguments = list(dict.fromkeys(read.value for read in reads if _is_argument(read.value)))
-    with ir.InsertionPoint(op), op.location:
-        operands = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
-        if plan.packed:
-            rhs = arguments.index(group.rhs.value)
-            operands[rhs] = pack(plan, operands[rhs])
-        key = f"{plan.packed} {_without_operands(op)}"
-        if key not in names:
-            names[key] = _unique(_stem(plan), taken)
-            bindings = bind(plan, arguments)
-            interface = Interface(
-                names[key], tuple(bindings.values()), plan.invocations, plan.shared_vectors, device.spirv_version
-            )
-            binary = assemble(interface, ContractionShader(plan, bindings).emit)
-            add_shader(module, names[key], binary, len(arguments), plan.workgroups, device.executable_target)
-        result = dispatch(names[key], operands, op.results[0].type)
-    op.results[0].replace_all_uses_with(result)
-    op.erase()
+    arguments = tuple(dict.fromkeys(read.value for read in reads if _is_argument(read.value)))
+    operands = _operands(op, arguments)
+    if plan.packed:
+        rhs = arguments.index(group.rhs.value)
+        operands[rhs] = pack(plan, operands[rhs])
+    bindings = bind(plan, arguments)
+    return _Kernel(plan, _stem(plan), arguments, tuple(operands), bindings, ContractionShader(plan, bindings).emit)
+
+
+def _rows(op: ir.Operation, limits: GpuLimits) -> _Kernel | None:
+    """A group that is a computation over rows."""
+    group = read_rows(op)
+    if group is None or not all(_is_f32(value.type) for value in (*op.operands, *op.results)):
+        return None
+    plan = plan_rows(group, limits)
+    if plan is None:
+        return None
+    arguments = tuple(dict.fromkeys(read.value for read in plan.reads if _is_argument(read.value)))
+    bindings = bind_rows(plan, arguments)
+    stem = f"rows_{plan.tiling.num_rows}x{plan.tiling.panel_width * prod(plan.tiling.reduction_extents)}"
+    operands = tuple(_operands(op, arguments))
+    return _Kernel(plan, stem, arguments, operands, bindings, RowShader(plan, bindings).emit)
+
+
+def bind_rows(plan: RowShaderPlan, arguments: Sequence[ir.Value]) -> dict[ir.Value, Binding]:
+    """As :func:`bind`, for a kernel over rows."""
+    by_vectors: dict[ir.Value, bool] = {}
+    output = plan.group.output
+    for read, address in (*plan.reads.items(), (output, plan.output)):
+        whole = direction_of(read.value, address, plan.tiling) is Direction.LANES
+        by_vectors[read.value] = by_vectors.get(read.value, True) and whole
+    return _bindings([*arguments, output.value], by_vectors, output.value)
+
+
+def _bindings(
+    values: Sequence[ir.Value], by_vectors: Mapping[ir.Value, bool], output: ir.Value
+) -> dict[ir.Value, Binding]:
+    """One for each value, in order."""
+    kinds: list[type[Binding]] = [Vectors if by_vectors[value] else Elements for value in values]
+    return {
+        value: kind(f"tensor_{number}", writable=value == output)
+        for number, (value, kind) in enumerate(zip(values, kinds, strict=True))
+    }
 
 
 def bind(plan: ShaderPlan, arguments: Sequence[ir.Value]) -> dict[ir.Value, Binding]:
@@ -165,11 +236,7 @@ def bind(plan: ShaderPlan, arguments: Sequence[ir.Value]) -> dict[ir.Value, Bind
     for read in reads_after_sum(group):
         use(read.value, _is_vector(read, plan))
     use(group.output.value, _is_vector(group.output, plan) and _is_whole_border(group))
-    bindings: dict[ir.Value, Binding] = {}
-    for number, value in enumerate([*arguments, group.output.value]):
-        kind = Vectors if by_vectors[value] else Elements
-        bindings[value] = kind(f"tensor_{number}", writable=value == group.output.value)
-    return bindings
+    return _bindings([*arguments, group.output.value], by_vectors, group.output.value)
 
 
 def _loads_vectors(operand: Operand, plan: ShaderPlan) -> bool:

@@ -1,0 +1,174 @@
+"""How a kernel over rows runs on a GPU: which threads share a row, and what each of them holds.
+
+The threads of a row take its vectors in turn, so that neighbours load neighbours, reduce what they hold and then add it
+up in workgroup memory. A row that is short enough is loaded once and stays in registers; of a longer one each pass
+loads and computes again what it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.expr import ZERO, dim
+from smartmem_mlir.index_maps.refine import Refinement, refine
+from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.spirv.bodies import can_evaluate
+from smartmem_mlir.kernels.spirv.plan import WIDTH, GpuLimits
+from smartmem_mlir.transforms.contraction_group import Read
+from smartmem_mlir.transforms.row_group import Kind, RowGroup, combination
+from smartmem_mlir.transforms.view_ops import splat_constant
+
+_INVOCATIONS = 128
+"""Threads of a workgroup: rows are many, and waiting for each other is what they do most."""
+_VECTORS_PER_THREAD = 2
+_MOST_HELD = 12
+"""Vectors of a row that a thread may hold."""
+
+
+@dataclass(frozen=True)
+class RowShaderPlan:
+    """A row group with its tiling and every address split.
+
+    Args:
+        group: What to compute.
+        tiling: Rows, the dimension that fills vectors as lanes, and the other columns as reductions.
+        reads: Address of everything that is read.
+        output: Address of the result.
+        phases: Numbers of the reducing steps, by the pass over the row in which each is computed.
+        threads: Threads that share a row.
+        rows: Rows of a workgroup.
+    """
+
+    group: RowGroup
+    tiling: Tiling
+    reads: dict[Read, SplitAddress]
+    output: SplitAddress
+    phases: tuple[tuple[int, ...], ...]
+    threads: int
+    rows: int
+
+    @property
+    def invocations(self) -> int:
+        """Threads of a workgroup."""
+        return self.threads * self.rows
+
+    @property
+    def shared_vectors(self) -> int:
+        """Vectors of workgroup memory: two for each thread, which are written in turn."""
+        return 2 * self.invocations if self.threads > 1 else 0
+
+    @property
+    def workgroups(self) -> tuple[int, int]:
+        """Workgroups along x and y."""
+        return -(-self.tiling.num_rows // self.rows), 1
+
+    @property
+    def vectors_per_range(self) -> int:
+        """Vectors of the dimension that fills them; the last may be narrower."""
+        return -(-self.tiling.panel_width // WIDTH)
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a row."""
+        return self.vectors_per_range * prod(self.tiling.reduction_extents)
+
+    @property
+    def trips(self) -> int:
+        """Vectors of each thread; the last of some are none of the row's."""
+        return -(-self.vectors // self.threads)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a thread holds all of its vectors."""
+        return self.trips <= _MOST_HELD
+
+
+def plan_rows(group: RowGroup, limits: GpuLimits) -> RowShaderPlan | None:
+    """Chooses lanes and threads; None when no column dimension is adjacent in memory wherever it is read."""
+    if not all(can_evaluate(step.body) for step in group.steps if step.kind is not Kind.REDUCE):
+        return None
+    reads = {
+        argument
+        for step in group.steps
+        for argument in step.arguments
+        if isinstance(argument, Read) and splat_constant(argument.value) is None
+    }
+    refinement = _column_refinement(group, reads)
+    if refinement is None:
+        return None
+    columns = [d for original in group.columns for d in refinement.digits(original)]
+    rows = tuple(d for d in range(len(refinement.extents)) if d not in columns)
+    for lane in sorted(columns, key=lambda d: (-refinement.extents[d], -d)):
+        tiling = Tiling(
+            extents=refinement.extents,
+            rows=rows,
+            panels=(),
+            lane=lane,
+            reductions=tuple(d for d in columns if d != lane and refinement.extents[d] > 1),
+            panel_width=refinement.extents[lane],
+        )
+        plan = _fitting(group, reads, refinement, tiling, limits)
+        if plan is not None:
+            return plan
+    return None
+
+
+def _column_refinement(group: RowGroup, reads: set[Read]) -> Refinement | None:
+    """Columns split so that no address divides them; rows stay, their addresses may divide."""
+    at = [dim(d) if d in group.columns else ZERO for d in range(len(group.extents))]
+    accesses = [[expr.substitute(at) for expr in read.access] for read in (*reads, group.output)]
+    return refine(group.extents, accesses)
+
+
+def _fitting(
+    group: RowGroup, reads: set[Read], refinement: Refinement, tiling: Tiling, limits: GpuLimits
+) -> RowShaderPlan | None:
+    exprs = refinement.exprs()
+
+    def split(read: Read) -> SplitAddress | None:
+        return split_address(read.address.substitute(exprs), tiling)
+
+    output = split(group.output)
+    wanted = 1 if group.steps[-1].kind is Kind.FULL else 0
+    if output is None or output.lanes != wanted:
+        return None
+    found = {read: address for read in reads if (address := split(read)) is not None and address.lanes in (0, 1)}
+    if len(found) < len(reads):
+        return None
+    plan = RowShaderPlan(group, tiling, found, output, reduction_phases(group), 1, 1)
+    most = min(limits.invocations, _INVOCATIONS, limits.shared_bytes // (2 * WIDTH * 4))
+    threads = 1
+    while threads * 2 <= most and threads * _VECTORS_PER_THREAD < plan.vectors:
+        threads *= 2
+    rows = 1
+    while rows * 2 * threads <= most and rows < tiling.num_rows:
+        rows *= 2
+    shaped = RowShaderPlan(group, tiling, found, output, plan.phases, threads, rows)
+    return shaped if shaped.workgroups[0] <= limits.workgroups[0] else None
+
+
+def reduction_phases(group: RowGroup) -> tuple[tuple[int, ...], ...]:
+    """Each reducing step goes into the first pass over the row before which what it needs is known."""
+    passes: list[list[int]] = []
+    ready: list[int] = []
+    for number, step in enumerate(group.steps):
+        first = max((ready[argument] for argument in step.arguments if isinstance(argument, int)), default=0)
+        if step.kind is not Kind.REDUCE:
+            ready.append(first)
+            continue
+        while len(passes) <= first:
+            passes.append([])
+        passes[first].append(number)
+        ready.append(first + 1)
+    return tuple(map(tuple, passes))
+
+
+def combination_of(group: RowGroup, number: int) -> tuple[str, ir.Value]:
+    """How a reducing step combines: the operation's name, and what it combines the total with."""
+    step = group.steps[number]
+    found = combination(step.body, step.accumulator, step.accumulator - len(step.arguments))
+    assert found is not None, "the group has checked it"
+    return found

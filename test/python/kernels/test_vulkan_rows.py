@@ -1,0 +1,37 @@
+"""Generated shaders over rows compute what NumPy computes, on a driver of the CPU, and are generated at all."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
+
+from compiled import CompiledPrograms, vulkan_device
+from row_programs import LEFT_TO_IREE, PROGRAMS, build
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
+    programs = [build(name) for name in PROGRAMS]
+    folder = tmp_path_factory.mktemp("rows")
+    return CompiledPrograms(programs, folder, vulkan_device(1024), "paper", "vulkan", "vulkan", "vulkan")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_result_is_numpys(compiled: CompiledPrograms, name: str) -> None:
+    program = build(name)
+    for found, expected in zip(compiled.run(program), program.results, strict=True):
+        np.testing.assert_allclose(found, expected.array, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rows_are_one_kernel(compiled: CompiledPrograms, name: str) -> None:
+    body = re.search(rf"func\.func @{name}\(.*?\n  }}\n", compiled.lowered, re.DOTALL)
+    assert body is not None
+    assert body[0].count('"flow.dispatch"') == (0 if name in LEFT_TO_IREE else 1)
+    assert ("linalg.generic" in body[0]) == (name in LEFT_TO_IREE)
