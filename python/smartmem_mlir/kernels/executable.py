@@ -57,19 +57,24 @@ def add_executable(
 
 
 def dispatch(name: str, operands: Sequence[ir.Value], result: ir.Type) -> ir.Value:
+    """Runs a kernel of one result at the insertion point."""
+    return dispatch_several(name, operands, [result])[0]
+
+
+def dispatch_several(name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]) -> list[ir.Value]:
     """Runs the kernel at the insertion point."""
     entry = ir.Attribute.parse(f"[@{name}::@{name}]")
     count = len(operands)
     op = ir.Operation.create(
         "flow.dispatch",
-        results=[result],
+        results=list(results),
         operands=list(operands),
         attributes={
             "entry_points": entry,
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, count, 0, 0]),
         },
     )
-    return op.results[0]
+    return list(op.results)
 
 
 def _workgroup_count(region: ir.Region, workgroups: tuple[int, int]) -> None:

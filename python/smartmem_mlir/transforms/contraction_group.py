@@ -166,7 +166,7 @@ def read_contraction_group(members: Sequence[ir.Operation]) -> ContractionGroup 
     border: tuple[tuple[Box, float], ...] = ()
     for op in members[1:]:
         if is_view(op):
-            found = _bordered(growth, op) if op.operands[0] == last else None
+            found = bordered(growth, op) if op.operands[0] == last else None
             if found is not None:
                 growth.placed[op.results[0]], border = found
                 last = op.results[0]
@@ -259,7 +259,7 @@ def is_bordered(op: ir.Operation) -> bool:
     return len(reads) == 1 < len(view.pieces) and reads[0].box.volume == prod(view.operands[0])
 
 
-def _bordered(growth: Growth, op: ir.Operation) -> tuple[Access, tuple[tuple[Box, float], ...]] | None:
+def bordered(growth: Growth, op: ir.Operation) -> tuple[Access, tuple[tuple[Box, float], ...]] | None:
     """Where the elements of a view's source stand in it, and the boxes of constants around them."""
     if not is_bordered(op):
         return None

@@ -34,10 +34,10 @@ def grow_contraction(contraction: ir.Operation, order: Positions) -> Contraction
     if growth is None:
         return None
     best = grow(contraction, order, partial(_joins, growth))
-    return read_contraction_group([*best, *_border_of(best)])
+    return read_contraction_group([*best, *border_of(best)])
 
 
-def _border_of(members: Sequence[ir.Operation]) -> list[ir.Operation]:
+def border_of(members: Sequence[ir.Operation]) -> list[ir.Operation]:
     """The padding of what a group computes, when nothing else reads that: the kernel then writes the padded tensor."""
     (result,) = escaping(members)
     readers = list(users(result))

@@ -16,23 +16,27 @@ from mlir import ir
 from smartmem_mlir.transforms.attention_group import AttentionGroup
 from smartmem_mlir.transforms.attention_growth import grow_attention
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
-from smartmem_mlir.transforms.contraction_growth import grow_contraction, is_contraction
+from smartmem_mlir.transforms.contraction_growth import border_of, grow_contraction, is_contraction
 from smartmem_mlir.transforms.growth import grow
 from smartmem_mlir.transforms.ir_walk import Positions, block_operations, erase_dead, is_unused
 from smartmem_mlir.transforms.outline import outline
-from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_group
 from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
 
 
-def form_groups(root: ir.Operation) -> int:
+def form_groups(root: ir.Operation, row_borders: bool = False) -> int:
     """Puts each attention, and each other contraction with what follows it, into a `smartmem.group`.
+
+    Args:
+        root: The module.
+        row_borders: Whether kernels over rows write a border around their result.
 
     Returns:
         How many groups were made.
     """
-    return form_attention_groups(root) + form_contraction_groups(root) + form_row_groups(root)
+    return form_attention_groups(root) + form_contraction_groups(root) + form_row_groups(root, row_borders)
 
 
 def form_attention_groups(root: ir.Operation) -> int:
@@ -65,8 +69,16 @@ def form_contraction_groups(root: ir.Operation) -> int:
     return formed
 
 
-def form_row_groups(root: ir.Operation) -> int:
-    """Puts each reduction that no group has, with what is computed from it and the same rows, into one."""
+def form_row_groups(root: ir.Operation, borders: bool = False) -> int:
+    """Puts each reduction that no group has, with what is computed from it and the same rows, into one.
+
+    Args:
+        root: The module.
+        borders: Whether padding of the result joins.
+
+    Returns:
+        How many groups were made.
+    """
     operations = block_operations(root)
     order = Positions(operations)
     formed = 0
@@ -74,8 +86,7 @@ def form_row_groups(root: ir.Operation) -> int:
     for position, op in enumerate(operations):
         if position in taken or not is_structured(op):
             continue
-        growth = RowGrowth.start(op)
-        group = None if growth is None else read_row_group(grow(op, order, growth.add))
+        group = _grow_rows(op, order, borders)
         if group is not None:
             taken.update(map(order.of, group.members))
             order.add(_outline(group), order.of(group.members[-1]))
@@ -83,6 +94,14 @@ def form_row_groups(root: ir.Operation) -> int:
             formed += 1
     erase_dead(root)
     return formed
+
+
+def _grow_rows(reduction: ir.Operation, order: Positions, borders: bool) -> RowGroup | None:
+    growth = RowGrowth.start(reduction)
+    if growth is None:
+        return None
+    members = grow(reduction, order, growth.add)
+    return read_row_group([*members, *(border_of(members) if borders else [])])
 
 
 def _outline(group: ContractionGroup | AttentionGroup | RowGroup) -> ir.Operation:
@@ -144,6 +163,8 @@ class FormGroups(Pass):
     argument: ClassVar[str] = "smartmem-form-groups"
     example: ClassVar[str] = "residual_of_windows.mlir"
 
+    row_borders: bool = option(False, "kernels over rows write the border around their result")
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        form_groups(op)
+        form_groups(op, self.row_borders)

@@ -17,7 +17,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.transforms.access_folding import reads_index, through_views
-from smartmem_mlir.transforms.contraction_group import Growth, Read, own_dims
+from smartmem_mlir.transforms.contraction_group import Growth, Read, bordered, is_bordered, own_dims
 from smartmem_mlir.transforms.scalar_bodies import maximum_result
 from smartmem_mlir.transforms.structured import StructuredOp, argument_number, element_type, read_structured
 from smartmem_mlir.transforms.view_ops import is_view, splat_constant
@@ -62,6 +62,7 @@ class RowGroup:
         columns: Its dimensions that are reduced.
         steps: What is computed, in order.
         output: The value that the kernel computes and where each element of it is written.
+        border: Parts of that value around what is computed, each with the number that fills it.
         members: The operations that the kernel replaces, in program order.
     """
 
@@ -69,6 +70,7 @@ class RowGroup:
     columns: tuple[int, ...]
     steps: tuple[RowStep, ...]
     output: Read
+    border: tuple[tuple[Box, float], ...]
     members: tuple[ir.Operation, ...]
 
 
@@ -86,6 +88,7 @@ class RowGrowth:
         self._steps: list[RowStep] = []
         self._members: list[ir.Operation] = []
         self._last: ir.Value | None = None
+        self._border: tuple[tuple[Box, float], ...] = ()
 
     @staticmethod
     def start(op: ir.Operation) -> RowGrowth | None:
@@ -123,13 +126,23 @@ class RowGrowth:
         self._last = value
         return True
 
+    def surround(self, op: ir.Operation) -> bool:
+        """Ends the group with the view that puts a border around its last value; False when it is none."""
+        found = bordered(self._growth, op) if self._last is not None and op.operands[0] == self._last else None
+        if found is None:
+            return False
+        self._last = op.results[0]
+        self._growth.placed[self._last], self._border = found
+        self._members.append(op)
+        return True
+
     def build(self) -> RowGroup | None:
         """The group as it is; None while it is nothing but a reduction."""
         if self._last is None or len(self._steps) < 2:
             return None
         output = Read(self._last, self._growth.placed[self._last])
         columns = tuple(sorted(self._columns))
-        return RowGroup(self._root.extents, columns, tuple(self._steps), output, tuple(self._members))
+        return RowGroup(self._root.extents, columns, tuple(self._steps), output, self._border, tuple(self._members))
 
     def _elementwise(self, step: StructuredOp, own: Sequence[Expr]) -> tuple[RowStep, int] | None:
         if len(step.outputs) != 1 or next(iter(step.body.arguments[len(step.inputs)].uses), None) is not None:
@@ -203,8 +216,14 @@ def _float(value: ir.Value) -> bool:
 
 
 def read_row_group(members: Sequence[ir.Operation]) -> RowGroup | None:
-    """Reads operations as one kernel over rows: a reduction, then operations on it, in program order."""
+    """Reads operations as one kernel over rows: a reduction, then operations on it, in program order.
+
+    The last may be the view that puts a border around the result.
+    """
     growth = RowGrowth.start(members[0])
-    if growth is None or not all(growth.add(op) for op in members[1:]):
+    if growth is None:
         return None
-    return growth.build()
+    *inner, last = members
+    if len(members) == 1 or not all(growth.add(op) for op in inner[1:]):
+        return None
+    return growth.build() if (growth.surround(last) if is_bordered(last) else growth.add(last)) else None

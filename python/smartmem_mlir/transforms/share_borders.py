@@ -16,7 +16,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, Scalar, View
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
-from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, write_view
 
@@ -44,32 +44,39 @@ class _Frame:
     shape: tuple[int, ...]
 
 
-def share_borders(root: ir.Operation) -> int:
+def share_borders(root: ir.Operation, rows: bool = False) -> int:
     """Stores tensors with the borders that their readers want.
+
+    Args:
+        root: The module.
+        rows: Whether kernels over rows write borders as well.
 
     Returns:
         How many tensors.
     """
     shared = 0
     for op in block_operations(root):
-        if len(op.results) == 1 and _ends_a_contraction(op) and _share(op):
+        if len(op.results) == 1 and _ends_a_kernel(op, rows) and _share(op):
             shared += 1
     erase_dead(root)
     return shared
 
 
-def _ends_a_contraction(op: ir.Operation, depth: int = 0) -> bool:
-    """Whether the operation is a contraction or computes elementwise from one, so that one kernel writes its result."""
+def _ends_a_kernel(op: ir.Operation, rows: bool, depth: int = 0) -> bool:
+    """Whether the operation is a contraction or computes elementwise from one, so that one kernel writes its result.
+
+    With `rows` also from a reduction, as a normalisation does.
+    """
     if is_view(op):
         inner = defining_op(op.operands[0]) if len(op.operands) == 1 else None
-        return depth > 0 and inner is not None and _ends_a_contraction(inner, depth + 1)
+        return depth > 0 and inner is not None and _ends_a_kernel(inner, rows, depth + 1)
     structured = read_structured(op)
     if structured is None or depth > MAX_DEPTH:
         return False
-    if structured.is_contraction:
-        return True
-    inputs = [defining_op(value) for value in structured.inputs] if structured.is_elementwise else []
-    return any(inner is not None and _ends_a_contraction(inner, depth + 1) for inner in inputs)
+    if not structured.is_elementwise:
+        return structured.is_contraction or (rows and depth > 0)
+    inputs = [defining_op(value) for value in structured.inputs]
+    return any(inner is not None and _ends_a_kernel(inner, rows, depth + 1) for inner in inputs)
 
 
 def _share(op: ir.Operation) -> bool:
@@ -93,7 +100,7 @@ def _share(op: ir.Operation) -> bool:
     for reader, slice_ in slices:
         reader.results[0].replace_all_uses_with(slice_)
     for use in list(value.uses):
-        if use.owner.operation.results[0] != bordered:
+        if _identity(use.owner.operation) != bordered:
             use.owner.operation.operands[use.operand_number] = plain
     return True
 
@@ -165,13 +172,15 @@ def _slice(bordered: ir.Value, frame: _Frame, low: Sequence[int]) -> ir.Value:
 class ShareBorders(Pass):
     """Store a tensor with the border that one of its readers wants; the others read a slice.
 
-    Where a tensor has one reader, the border is its producer's already. Only tensors that contractions compute: their
-    kernels write the border, others would copy.
+    Where a tensor has one reader, the border is its producer's already. Only tensors that contractions compute, and
+    with `rows` normalisations: their kernels write the border, others would copy.
     """
 
     argument: ClassVar[str] = "smartmem-share-borders"
     example: ClassVar[str] = "residual.mlir"
 
+    rows: bool = option(False, "also tensors that kernels over rows compute")
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        share_borders(op)
+        share_borders(op, self.rows)

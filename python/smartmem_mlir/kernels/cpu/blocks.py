@@ -33,19 +33,20 @@ def busiest(workgroups: int, workers: int) -> int:
     return min(workgroups, -(-workgroups // (batch * workers)) * batch)
 
 
-def choose_blocks(units: tuple[int, int], work: Callable[[int, int], float]) -> tuple[int, int]:
+def choose_blocks(units: tuple[int, int], work: Callable[[int, int], float], beside: int = 1) -> tuple[int, int]:
     """How many units along each of two axes one workgroup computes.
 
     Args:
         units: How many there are.
         work: What a workgroup of so many units costs, in multiply-adds or the time that they take.
+        beside: Kernels that run in the same launch, taken to be like this one.
 
     Returns:
         The cheapest choice; of equally cheap ones that with the fewest workgroups.
     """
 
     def cost(block: tuple[int, int]) -> tuple[float, int]:
-        workgroups = -(-units[0] // block[0]) * -(-units[1] // block[1])
+        workgroups = -(-units[0] // block[0]) * -(-units[1] // block[1]) * beside
         each = work(*block) + START_WORK
         return sum(busiest(workgroups, workers) * workers for workers in WORKERS) * each, workgroups
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 
 from mlir import ir
 from mlir.dialects import arith, memref, scf, vector
 
-from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, split_address
+from smartmem_mlir.kernels.cpu.borders import write_borders
 from smartmem_mlir.kernels.cpu.functions import FUNCTIONS
 from smartmem_mlir.kernels.cpu.plan import KernelPlan, Storage
 from smartmem_mlir.transforms.contraction_group import Read, Step
@@ -64,54 +63,9 @@ class ContractionEmitter:
         with ir.InsertionPoint(loop.body):
             self._panel(loop.induction_variable, row, end)
             scf.YieldOp([])
-        if plan.group.border:
-            zero = _index(0)
-            first_block = arith.cmpi(arith.CmpIPredicate.eq, arith.ori(panel_block, row_block), zero)
-            self._if(first_block, self._border)
-
-    def _border(self) -> None:
-        """The constants around the result; little against it, so that one workgroup writes all of them."""
-        output = self._plan.group.output.value
-        shape = shape_of(output)
-        for box, number in self._plan.group.border:
-            # Trailing dimensions that the box fills are contiguous with the one before them.
-            inner = len(shape) - 1
-            while inner > 0 and box.extents[inner] == shape[inner]:
-                inner -= 1
-            run = prod(box.extents[inner:])
-            value = vector.broadcast(self._vector, arith.constant(self._f32, number))
-            self._fill(output, shape, box, inner, run, value, 0, _index(0))
-
-    def _fill(
-        self,
-        output: ir.Value,
-        shape: Sequence[int],
-        box: Box,
-        inner: int,
-        run: int,
-        value: ir.Value,
-        axis: int,
-        at: ir.Value,
-    ) -> None:
-        """Stores runs of `run` elements; the axes before `inner` are loops, `at` is what the outer ones add up to."""
-        stride = prod(shape[axis + 1 :])
-        if axis < inner:
-            loop = scf.ForOp(_index(box.lo[axis]), _index(box.hi[axis]), _index(1))
-            with ir.InsertionPoint(loop.body):
-                moved = arith.addi(at, arith.muli(loop.induction_variable, _index(stride)))
-                self._fill(output, shape, box, inner, run, value, axis + 1, moved)
-                scf.YieldOp([])
-            return
-        at = arith.addi(at, _index(sum(box.lo[a] * prod(shape[a + 1 :]) for a in range(inner, len(shape)))))
-        lanes = self._plan.lanes
-        whole = run // lanes * lanes
-        if whole:
-            loop = scf.ForOp(_index(0), _index(whole), _index(lanes))
-            with ir.InsertionPoint(loop.body):
-                self._store(output, arith.addi(at, loop.induction_variable), 0, lanes, value)
-                scf.YieldOp([])
-        if run > whole:
-            self._store(output, arith.addi(at, _index(whole)), 0, run - whole, value)
+        output = plan.group.output.value
+        is_first = arith.cmpi(arith.CmpIPredicate.eq, arith.ori(panel_block, row_block), _index(0))
+        write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
 
     def _range(self, block: ir.Value, size: int, total: int) -> tuple[ir.Value, ir.Value]:
         start = arith.muli(block, _index(size))

@@ -1,4 +1,4 @@
-"""An attention group becomes an executable of ours and a dispatch of it."""
+"""An attention group as a kernel."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from mlir import ir
 
 from smartmem_mlir.kernels.cpu.attention import AttentionEmitter
-from smartmem_mlir.kernels.cpu.attention_plan import AttentionPlan
-from smartmem_mlir.kernels.executable import add_executable, dispatch
+from smartmem_mlir.kernels.cpu.attention_plan import SCRATCH_BYTES, AttentionPlan, plan_attention
+from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.plan import CpuVectors
+from smartmem_mlir.kernels.groups import is_f32
 from smartmem_mlir.transforms.attention_group import AttentionGroup, read_attention_group
 from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import write_view
@@ -30,43 +32,26 @@ def _operands(op: ir.Operation, plan: AttentionPlan) -> list[ir.Value]:
     return operands
 
 
-def _add_kernel(module: ir.Block, name: str, plan: AttentionPlan, tensors: Sequence[ir.Type]) -> None:
-    """Adds the kernel.
-
-    Args:
-        module: The module's block.
-        name: A symbol that is free.
-        plan: What to compute.
-        tensors: Types of what it reads, then of the result.
-    """
+def attention_kernel(op: ir.Operation, group: AttentionGroup, cpu: CpuVectors) -> Kernel | None:
+    """The kernel of a group that is an attention; None when no plan fits."""
+    plan = plan_attention(group, cpu) if all(is_f32(value.type) for value in (*op.operands, *op.results)) else None
+    if plan is None:
+        return None
+    outer, rows, keys, depth, values = plan.counts
 
     def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
         table = dict(zip(plan.sources, buffers[:-1], strict=True))
         AttentionEmitter(plan, table, buffers[-1]).emit(ids[0], ids[1])
 
-    add_executable(module, name, tensors, plan.workgroups, body)
-
-
-def lower_attention(op: ir.Operation, plan: AttentionPlan, module: ir.Block, name: str, is_new: bool) -> None:
-    """Replaces the group by a dispatch.
-
-    Args:
-        op: The group.
-        plan: Its plan.
-        module: The module's block.
-        name: Symbol of the kernel.
-        is_new: Whether the module does not have it yet.
-    """
-    with ir.InsertionPoint(op), op.location:
-        operands = _operands(op, plan)
-        if is_new:
-            _add_kernel(module, name, plan, [*(operand.type for operand in operands), op.results[0].type])
-        result = dispatch(name, operands, op.results[0].type)
-    op.results[0].replace_all_uses_with(result)
-    op.erase()
-
-
-def attention_stem(plan: AttentionPlan) -> str:
-    """A symbol that says what the kernel computes."""
-    outer, rows, keys, depth, values = plan.counts
-    return f"attention_{outer}x{rows}x{keys}x{depth}x{values}"
+    kernel = Kernel(
+        op=op,
+        stem=f"attention_{outer}x{rows}x{keys}x{depth}x{values}",
+        variant="",
+        work=float(outer * rows * keys * (depth + values)),
+        stack=SCRATCH_BYTES,
+        workgroups=plan.workgroups,
+        operands=lambda: _operands(op, plan),
+        body=body,
+        beside=lambda _: kernel,
+    )
+    return kernel

@@ -1,4 +1,4 @@
-"""A row group becomes an executable of ours and a dispatch of it."""
+"""A row group as a kernel."""
 
 from __future__ import annotations
 
@@ -6,34 +6,27 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from smartmem_mlir.kernels.cpu.row_plan import RowPlan
+from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.plan import CpuVectors
+from smartmem_mlir.kernels.cpu.row_plan import WORK_PER_ELEMENT, plan_rows
 from smartmem_mlir.kernels.cpu.rows import RowEmitter
-from smartmem_mlir.kernels.executable import add_executable, dispatch
+from smartmem_mlir.transforms.contraction_group import is_bordered
 from smartmem_mlir.transforms.row_group import RowGroup, read_row_group
 from smartmem_mlir.transforms.structured import is_structured
 
 
 def read_rows(op: ir.Operation) -> RowGroup | None:
     """What a `smartmem.group` computes; None when it is no computation over rows."""
-    members = [inner.operation for inner in op.regions[0].blocks[0].operations if is_structured(inner.operation)]
-    return read_row_group(members) if members else None
+    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    kept = [inner for inner in members if is_structured(inner) or is_bordered(inner)]
+    return read_row_group(kept) if kept else None
 
 
-def row_stem(plan: RowPlan) -> str:
-    """Name of the kernel, perhaps not free."""
-    return f"rows_{plan.tiling.num_rows}x{plan.columns}"
-
-
-def lower_rows(op: ir.Operation, plan: RowPlan, module: ir.Block, name: str, is_new: bool) -> None:
-    """Replaces the group by a dispatch.
-
-    Args:
-        op: The group.
-        plan: Its plan.
-        module: The module's block.
-        name: Symbol of the kernel.
-        is_new: Whether the module does not have it yet.
-    """
+def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | None:
+    """The kernel of a group that goes over rows; None when no plan fits."""
+    plan = plan_rows(group, cpu)
+    if plan is None:
+        return None
     arguments = list(
         dict.fromkeys(
             read.value
@@ -42,16 +35,20 @@ def lower_rows(op: ir.Operation, plan: RowPlan, module: ir.Block, name: str, is_
             if not isinstance(read, int) and read in plan.reads
         )
     )
-    with ir.InsertionPoint(op), op.location:
-        operands = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
-        if is_new:
 
-            def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
-                table = dict(zip([*arguments, plan.group.output.value], buffers, strict=True))
-                RowEmitter(plan, table).emit(ids[0])
+    def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
+        table = dict(zip([*arguments, plan.group.output.value], buffers, strict=True))
+        RowEmitter(plan, table).emit(ids[0])
 
-            tensors = [operand.type for operand in operands] + [op.results[0].type]
-            add_executable(module, name, tensors, (plan.workgroups, 1), body)
-        result = dispatch(name, operands, op.results[0].type)
-    op.results[0].replace_all_uses_with(result)
-    op.erase()
+    kernel = Kernel(
+        op=op,
+        stem=f"rows_{plan.tiling.num_rows}x{plan.columns}",
+        variant="",
+        work=float(plan.tiling.num_rows * plan.columns * WORK_PER_ELEMENT),
+        stack=4 * len(plan.stored) * plan.columns,
+        workgroups=(plan.workgroups, 1),
+        operands=lambda: [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments],
+        body=body,
+        beside=lambda _: kernel,
+    )
+    return kernel

@@ -86,14 +86,22 @@ class KernelPlan:
         """Workgroups along panels and along rows."""
         return -(-self.tiling.num_panels // self.block_panels), -(-self.tiling.num_rows // self.block_rows)
 
+    @property
+    def work(self) -> int:
+        """Multiply-adds of the whole kernel."""
+        return prod(self.group.root.extents)
 
-def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:
+
+def plan_contraction(
+    group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool, beside: int = 1
+) -> KernelPlan | None:
     """Chooses lanes and tiles, for the factors in either role.
 
     Args:
         group: What to compute.
         cpu: Registers to fill.
         constant_rhs: Whether the right factor is known at compile time, so that it can be stored in any order.
+        beside: Kernels that run in the same launch.
 
     Returns:
         None when no dimension has adjacent lanes in every operand that needs them.
@@ -110,14 +118,16 @@ def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: boo
     if group.scale is not None:
         elsewhere.add(group.scale.read.value)
     plans = (
-        _plan_factors(factors, cpu, storage, scattered)
+        _plan_factors(factors, cpu, storage, scattered, beside)
         for factors, storage, scattered in attempts
         if storage is Storage.GIVEN or factors.rhs.value not in {*elsewhere, *(r.value for r in factors.lhs.reads)}
     )
     return next((plan for plan in plans if plan is not None), None)
 
 
-def _plan_factors(group: ContractionGroup, cpu: CpuVectors, storage: Storage, scattered: bool) -> KernelPlan | None:
+def _plan_factors(
+    group: ContractionGroup, cpu: CpuVectors, storage: Storage, scattered: bool, beside: int
+) -> KernelPlan | None:
     """Chooses lanes and tiles for factors in their roles.
 
     Args:
@@ -125,6 +135,7 @@ def _plan_factors(group: ContractionGroup, cpu: CpuVectors, storage: Storage, sc
         cpu: Registers to fill.
         storage: How the right factor is to be stored.
         scattered: Whether elements of the result, and of what is read for each, may be apart.
+        beside: Kernels that run in the same launch.
     """
     root = group.root
     parallel = [d for d, reduced in enumerate(root.reductions) if not reduced]
@@ -142,7 +153,7 @@ def _plan_factors(group: ContractionGroup, cpu: CpuVectors, storage: Storage, sc
                 reductions=_reduction_order(group, lane),
                 panel_width=vectors * lanes,
             )
-            plan = _fitting(group, tiling, vectors, lanes, cpu, storage, scattered)
+            plan = _fitting(group, tiling, vectors, lanes, cpu, storage, scattered, beside)
             if plan is not None:
                 return plan
     return None
@@ -185,6 +196,7 @@ def _fitting(
     cpu: CpuVectors,
     storage: Storage,
     scattered: bool,
+    beside: int,
 ) -> KernelPlan | None:
     lhs = [split_address(read.address, tiling) for read in group.lhs.reads]
     rhs = _rhs_address(group, tiling, storage)
@@ -207,7 +219,7 @@ def _fitting(
     if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
         return None
     tile_rows = _tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu)
-    block_rows, block_panels = _blocks(group, tiling, tile_rows)
+    block_rows, block_panels = _blocks(group, tiling, tile_rows, beside)
     return KernelPlan(group, tiling, parts, rhs, scale, lanes, vectors, tile_rows, block_rows, block_panels, storage)
 
 
@@ -247,7 +259,7 @@ def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:
     return -(-rows // tiles)
 
 
-def _blocks(group: ContractionGroup, tiling: Tiling, tile_rows: int) -> tuple[int, int]:
+def _blocks(group: ContractionGroup, tiling: Tiling, tile_rows: int, beside: int) -> tuple[int, int]:
     """Rows and panels of a workgroup."""
     terms = prod(tiling.reduction_extents)
     tiles = -(-tiling.num_rows // tile_rows)
@@ -262,5 +274,5 @@ def _blocks(group: ContractionGroup, tiling: Tiling, tile_rows: int) -> tuple[in
         read = panels * panel_bytes + passes * rows_bytes
         return rows * panels * terms * tiling.panel_width + read * WORK_PER_BYTE
 
-    row_tiles, panels = choose_blocks((tiles, tiling.num_panels), work)
+    row_tiles, panels = choose_blocks((tiles, tiling.num_panels), work, beside)
     return row_tiles * tile_rows, panels

@@ -11,13 +11,14 @@ from mlir.dialects import arith, memref, scf, vector
 
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress
+from smartmem_mlir.kernels.cpu.borders import write_borders
 from smartmem_mlir.kernels.cpu.lanes import Part, add, cut, index, load, mask, number, reduce, splat, store
 from smartmem_mlir.kernels.cpu.row_plan import RowPlan
 from smartmem_mlir.kernels.cpu.vector_bodies import evaluate
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowStep, combination
 from smartmem_mlir.transforms.view_code import index_value
-from smartmem_mlir.transforms.view_ops import splat_constant
+from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 UNROLLED_VECTORS = 8
 """Rows of at most this many vectors are straight code."""
@@ -69,6 +70,9 @@ class RowEmitter:
         with ir.InsertionPoint(loop.body):
             self._row(_Row(loop.induction_variable))
             scf.YieldOp([])
+        output = plan.group.output.value
+        is_first = arith.cmpi(arith.CmpIPredicate.eq, block, index(0))
+        write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
 
     def _row(self, row: _Row) -> None:
         steps = self._plan.group.steps

@@ -1,0 +1,37 @@
+"""A group that a generator has taken: everything that is needed to run it, alone or in one launch with others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir import ir
+
+from smartmem_mlir.kernels.executable import Body
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One group, planned.
+
+    Args:
+        op: The `smartmem.group`, of one result.
+        stem: A symbol that says what is computed, perhaps not free.
+        variant: What tells kernels of equal groups apart.
+        work: Of the whole kernel, in multiply-adds.
+        stack: Bytes of it that the kernel takes.
+        workgroups: Along x and y.
+        operands: Makes what the kernel reads, at the insertion point.
+        body: Writes the kernel: given the memory of its operands and of its result, and a workgroup's indices.
+        beside: The same kernel with blocks for running beside others: the number of kernels in the launch.
+    """
+
+    op: ir.Operation
+    stem: str
+    variant: str
+    work: float
+    stack: int
+    workgroups: tuple[int, int]
+    operands: Callable[[], list[ir.Value]]
+    body: Body
+    beside: Callable[[int], Kernel]

@@ -1,0 +1,116 @@
+"""A contraction group as a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
+from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
+from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction, reads_after_sum
+from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter
+from smartmem_mlir.transforms.contraction_group import ContractionGroup, is_bordered, read_contraction_group
+from smartmem_mlir.transforms.contraction_growth import is_contraction
+from smartmem_mlir.transforms.structured import is_structured
+from smartmem_mlir.transforms.view_ops import shape_of, write_view
+
+
+def read_contraction(op: ir.Operation) -> ContractionGroup | None:
+    """What a `smartmem.group` computes; None when it is no contraction."""
+    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    kept = [inner for inner in members if is_structured(inner) or is_bordered(inner)]
+    # Before the contraction stands what scales a factor of it.
+    first = next((i for i, inner in enumerate(kept) if is_contraction(inner)), None)
+    return None if first is None else read_contraction_group(kept[first:])
+
+
+def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, beside: int = 1) -> Kernel | None:
+    """The kernel of a group around a contraction; None when no plan fits.
+
+    Args:
+        op: The group.
+        group: What it computes.
+        cpu: What it is to run on.
+        beside: Kernels in its launch.
+    """
+    if not all(is_f32(value.type) for value in (*op.operands, *op.results)):
+        return None
+    plan = plan_contraction(group, cpu, constant_rhs=parameter(op, group.rhs) is not None, beside=beside)
+    if plan is None:
+        return None
+    # What the plan calls left and right may be the other way round.
+    planned = plan.group
+    scale = () if planned.scale is None else (planned.scale.read,)
+    reads = (*planned.lhs.reads, planned.rhs, *scale, *reads_after_sum(planned))
+    arguments = list(dict.fromkeys(read.value for read in reads if is_argument(read.value)))
+
+    def operands() -> list[ir.Value]:
+        found = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
+        if plan.storage is not Storage.GIVEN:
+            rhs = arguments.index(planned.rhs.value)
+            found[rhs] = _pack(plan, found[rhs])
+        return found
+
+    def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
+        table = dict(zip([*arguments, planned.output.value], buffers, strict=True))
+        ContractionEmitter(plan, table).emit(ids[0], ids[1])
+
+    def again(count: int) -> Kernel:
+        kernel = contraction_kernel(op, group, cpu, count)
+        assert kernel is not None, "blocks do not decide whether a plan fits"
+        return kernel
+
+    return Kernel(
+        op=op,
+        stem=_stem(plan),
+        variant=f"{plan.storage} {beside}",
+        work=float(plan.work),
+        stack=0,
+        workgroups=plan.workgroups,
+        operands=operands,
+        body=body,
+        beside=again,
+    )
+
+
+def _stem(plan: KernelPlan) -> str:
+    tiling = plan.tiling
+    reduction = "x".join(map(str, tiling.reduction_extents))
+    return f"contraction_{tiling.num_rows}x{tiling.num_panels * tiling.panel_width}x{reduction}"
+
+
+def _pack(plan: KernelPlan, weight: ir.Value) -> ir.Value:
+    """The right factor as the plan stores it, as a view: of a weight, computed when the model is compiled."""
+    tiling, group = plan.tiling, plan.group
+    if plan.storage is Storage.ROWS:
+        order = (*tiling.panels, *tiling.reductions, tiling.lane)
+        place = {d: dim(i) for i, d in enumerate(order)}
+        copied = [tiling.extents[d] for d in order]
+        by_dim = [place.get(d, ZERO) for d in range(len(tiling.extents))]
+        copied_from = [expr.substitute(by_dim) for expr in group.rhs.access]
+        return write_view(View.mapped(copied, shape_of(weight), copied_from), [weight], weight.type.element_type)
+    outer = [tiling.extents[d] for d in tiling.panels]
+    count, width, extent = tiling.panels_per_lane_range, tiling.panel_width, tiling.extents[tiling.lane]
+    shape = (*outer, count, *tiling.reduction_extents, width)
+    where: list[Expr] = [ZERO] * len(tiling.extents)
+    for i, d in enumerate(tiling.panels):
+        where[d] = dim(i)
+    where[tiling.lane] = dim(len(outer)) * width + dim(len(shape) - 1)
+    for i, d in enumerate(tiling.reductions):
+        where[d] = dim(len(outer) + 1 + i)
+    exprs = tuple(expr.substitute(where) for expr in group.rhs.access)
+    whole = Box.of(shape)
+    rest = extent - (count - 1) * width
+    pieces = [Piece(whole, 0, exprs)]
+    if rest < width:
+        last = whole.with_axis(len(outer), count - 1, count)
+        pieces = [
+            Piece(whole.with_axis(len(outer), 0, count - 1), 0, exprs),
+            Piece(last.with_axis(len(shape) - 1, 0, rest), 0, exprs),
+            Piece(last.with_axis(len(shape) - 1, rest, width), Fill(0.0), ()),
+        ]
+    return write_view(View.of(shape, [shape_of(weight)], pieces), [weight], weight.type.element_type)

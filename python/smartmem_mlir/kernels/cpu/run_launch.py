@@ -1,0 +1,111 @@
+"""A launch becomes an executable of ours and a dispatch of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+
+from mlir import ir
+from mlir.dialects import arith, memref, scf
+
+from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.lanes import index
+from smartmem_mlir.kernels.cpu.launches import Launch, Order, movable_operands
+from smartmem_mlir.kernels.executable import add_executable, dispatch_several
+from smartmem_mlir.kernels.groups import symbols, unique, without_operands
+from smartmem_mlir.transforms.view_ops import shape_of
+
+
+class LaunchWriter:
+    """Writes launches into a module; equal ones share an executable.
+
+    Args:
+        module: The module's block.
+    """
+
+    def __init__(self, module: ir.Block) -> None:
+        self._module = module
+        self._names: dict[object, str] = {}
+        self._taken = symbols(module)
+
+    def write(self, launch: Launch) -> None:
+        """Replaces the launch's groups."""
+        for op in movable_operands(launch):
+            # To the front of the function, where nothing can need them sooner.
+            op.move_before(launch.position.parent.regions[0].blocks[0].operations[0])
+        kernels = launch.kernels
+        kept = kernels if launch.order is Order.BESIDE else kernels[-1:]
+        inside = {kernel.op.results[0]: i for i, kernel in enumerate(kernels) if kernel not in kept}
+        with ir.InsertionPoint(launch.position), ir.Location.fused([kernel.op.location for kernel in kernels]):
+            given = [kernel.operands() for kernel in kernels]
+            operands = list(dict.fromkeys(value for values in given for value in values if value not in inside))
+            place = {value: i for i, value in enumerate(operands)}
+            # Of what a kernel reads: the number of an operand of the launch, or -1 - the number of a kernel of it.
+            reads = tuple(tuple(place[v] if v in place else -1 - inside[v] for v in values) for values in given)
+            key = (launch.order, reads, *((kernel.variant, without_operands(kernel.op)) for kernel in kernels))
+            results = [kernel.op.results[0].type for kernel in kept]
+            if key not in self._names:
+                self._names[key] = unique("_".join(kernel.stem for kernel in kernels), self._taken)
+                self._add(self._names[key], launch, reads, [*(value.type for value in operands), *results])
+            made = dispatch_several(self._names[key], operands, results)
+        for kernel, result in zip(kept, made, strict=True):
+            kernel.op.results[0].replace_all_uses_with(result)
+        for kernel in reversed(kernels):
+            kernel.op.erase()
+
+    def _add(self, name: str, launch: Launch, reads: Sequence[Sequence[int]], tensors: Sequence[ir.Type]) -> None:
+        kernels = launch.kernels
+        if len(kernels) == 1:
+            add_executable(self._module, name, tensors, kernels[0].workgroups, kernels[0].body)
+            return
+        counts = [prod(kernel.workgroups) for kernel in kernels]
+        if launch.order is Order.BESIDE:
+
+            def beside(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
+                results = buffers[-len(kernels) :]
+                memories = [[*(buffers[i] for i in read), result] for read, result in zip(reads, results, strict=True)]
+                _one_of(kernels, memories, counts, ids[0])
+
+            add_executable(self._module, name, tensors, (sum(counts), 1), beside)
+            return
+
+        def after(buffers: Sequence[ir.Value], _: Sequence[ir.Value]) -> None:
+            memories = [memref.AllocaOp(_flat(kernel), [], []).result for kernel in kernels[:-1]]
+            memories.append(buffers[-1])
+            for kernel, read, memory, count in zip(kernels, reads, memories, counts, strict=True):
+                inputs = [buffers[i] if i >= 0 else memories[-1 - i] for i in read]
+                loop = scf.ForOp(index(0), index(count), index(1))
+                with ir.InsertionPoint(loop.body):
+                    _workgroup(kernel, [*inputs, memory], loop.induction_variable)
+                    scf.YieldOp([])
+
+        add_executable(self._module, name, tensors, (1, 1), after)
+
+
+def _flat(kernel: Kernel) -> ir.MemRefType:
+    result = kernel.op.results[0]
+    return ir.MemRefType.get([prod(shape_of(result))], result.type.element_type)
+
+
+def _workgroup(kernel: Kernel, memory: Sequence[ir.Value], number: ir.Value) -> None:
+    """The workgroup of a kernel with this number, counted along x first."""
+    along_x = index(kernel.workgroups[0])
+    kernel.body(memory, [arith.remui(number, along_x), arith.divui(number, along_x)])
+
+
+def _one_of(
+    kernels: Sequence[Kernel], memories: Sequence[Sequence[ir.Value]], counts: Sequence[int], number: ir.Value
+) -> None:
+    """The workgroup with this number among those of all kernels."""
+    write: Callable[[], None] = partial(_workgroup, kernels[0], memories[0], number)
+    if len(kernels) == 1:
+        write()
+        return
+    branch = scf.IfOp(arith.cmpi(arith.CmpIPredicate.ult, number, index(counts[0])), has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        write()
+        scf.YieldOp([])
+    with ir.InsertionPoint(branch.else_block):
+        _one_of(kernels[1:], memories[1:], counts[1:], arith.subi(number, index(counts[0])))
+        scf.YieldOp([])

@@ -1,0 +1,74 @@
+"""Groups, whoever generates their kernels: what they are given, their names, and how they are dissolved."""
+
+from __future__ import annotations
+
+import re
+
+from mlir import ir
+
+from smartmem_mlir.transforms.contraction_group import Read
+from smartmem_mlir.transforms.outline import clone_into
+
+GROUP = "smartmem.group"
+CONSTANTS = ("smartmem.parameter", "arith.constant")
+"""What computes a value that is known at compile time."""
+
+
+def is_f32(type_: ir.Type) -> bool:
+    """Whether a type is a tensor of f32."""
+    return isinstance(type_, ir.RankedTensorType) and isinstance(type_.element_type, ir.F32Type)
+
+
+def parameter(op: ir.Operation, read: Read) -> ir.Value | None:
+    """The weight that is read, None when it is no weight."""
+    if not isinstance(read.value.owner, ir.Block):
+        return None
+    operand = op.operands[ir.BlockArgument(read.value).arg_number]
+    owner = operand.owner
+    return operand if not isinstance(owner, ir.Block) and owner.operation.name in CONSTANTS else None
+
+
+def is_argument(value: ir.Value) -> bool:
+    """Whether a value of a group's body is given to the group."""
+    return isinstance(value.owner, ir.Block)
+
+
+def without_operands(op: ir.Operation) -> str:
+    """A group's text without its operands, and with values named in order: the same for groups that are equal."""
+    text = str(op)
+    names: dict[str, str] = {}
+    return re.sub(r"%\w+", lambda name: names.setdefault(name[0], f"%{len(names)}"), text[text.index(") : (") :])
+
+
+def unique(stem: str, taken: set[str]) -> str:
+    """A symbol that is free, which it then no longer is."""
+    symbol, suffix = stem, 0
+    while symbol in taken:
+        suffix += 1
+        symbol = f"{stem}_{suffix}"
+    taken.add(symbol)
+    return symbol
+
+
+def symbols(module: ir.Block) -> set[str]:
+    """The symbols of a module."""
+    return {
+        ir.StringAttr(op.operation.attributes["sym_name"]).value
+        for op in module.operations
+        if "sym_name" in op.operation.attributes
+    }
+
+
+def dissolve(op: ir.Operation) -> None:
+    """Puts the operations of a group back where the group stands."""
+    block = op.regions[0].blocks[0]
+    mapping: dict[ir.Value, ir.Value] = dict(zip(block.arguments, op.operands, strict=True))
+    with ir.InsertionPoint(op):
+        for inner in block.operations:
+            if inner.operation.name == "smartmem.yield":
+                results = [mapping[value] for value in inner.operation.operands]
+                break
+            clone_into(inner.operation, mapping)
+    for old, new in zip(op.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()

@@ -1,0 +1,87 @@
+"""Which kernels run in one launch, and that they compute the same there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
+
+import arithmetic as math_
+from compiled import CompiledPrograms, cpu_vectors
+from kernel_programs import weight
+from program import Program, Tensor
+
+
+def projections(p: Program) -> Tensor:
+    """Three products of one tensor that are too large for a chain, and what needs all of them."""
+    x = p.argument([160, 96])
+    q, k, v = (math_.matmul(p, x, weight(p, [96, n])) for n in (40, 40, 56))
+    return math_.matmul(p, math_.contract(p, q, k, "mk,nk->mn"), v)
+
+
+def excitation(p: Program) -> Tensor:
+    """Two small products one after the other."""
+    hidden = math_.unary(p, math_.matmul(p, p.argument([1, 48]), weight(p, [48, 12])), "math.tanh")
+    return math_.matmul(p, hidden, weight(p, [12, 48]))
+
+
+def dependent_siblings(p: Program) -> Tensor:
+    """The second product reads the first one's operand, but adds the first's result."""
+    x = p.argument([96, 96])
+    first = math_.matmul(p, x, weight(p, [96, 96]))
+    return math_.binary(p, math_.matmul(p, x, weight(p, [96, 96])), first)
+
+
+def read_twice(p: Program) -> Tensor:
+    """Small products one after the other; the second kernel reads what the first computes in two ways."""
+    first = math_.matmul(p, p.argument([1, 24]), weight(p, [24, 24]))
+    second = math_.matmul(p, first, weight(p, [24, 24]))
+    return math_.binary(p, second, first)
+
+
+def seen_outside(p: Program) -> Tensor:
+    """Small products one after the other, of which the first is also read by a kernel of another kind."""
+    first = math_.matmul(p, p.argument([1, 24]), weight(p, [24, 24]))
+    second = math_.matmul(p, first, weight(p, [24, 24]))
+    return math_.binary(p, second, math_.softmax(p, first, 1))
+
+
+LAUNCHES: dict[Callable[[Program], Tensor], int] = {
+    projections: 3,
+    excitation: 1,
+    dependent_siblings: 2,
+    read_twice: 1,
+    seen_outside: 2,
+}
+
+
+def build(make: Callable[[Program], Tensor]) -> Program:
+    program = Program(make.__name__)
+    program.results.append(make(program))
+    return program
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
+    folder = tmp_path_factory.mktemp("launches")
+    return CompiledPrograms([build(make) for make in LAUNCHES], folder, cpu_vectors(8, 16), "paper")
+
+
+@pytest.mark.parametrize("make", LAUNCHES)
+def test_the_result_is_numpys(compiled: CompiledPrograms, make: Callable[[Program], Tensor]) -> None:
+    program = build(make)
+    for found, expected in zip(compiled.run(program), program.results, strict=True):
+        np.testing.assert_allclose(found, expected.array, rtol=0, atol=2e-6 * np.abs(expected.array).max())
+
+
+@pytest.mark.parametrize("make", LAUNCHES)
+def test_launches(compiled: CompiledPrograms, make: Callable[[Program], Tensor]) -> None:
+    body = re.search(rf"func\.func @{make.__name__}\(.*?\n  }}\n", compiled.lowered, re.DOTALL)
+    assert body is not None
+    assert body[0].count('"flow.dispatch"') == LAUNCHES[make]
