@@ -1,9 +1,10 @@
-"""Fail if a small model needs more kernels, data-movement kernels or bytes than `results/counts.json` says.
+"""Fail if a model needs more kernels, data-movement kernels or bytes than `results/counts.json` says.
 
     python benchmarks/check.py                    # all small models
     python benchmarks/check.py swin demo          # some
     python benchmarks/check.py --update           # write the table anew
     python benchmarks/check.py --target vulkan --opt-level O2    # another target, another table: counts-vulkan.json
+    python benchmarks/check.py --models models    # at full size, from NAME.onnx in a folder: counts-full.json
 
 Counts are exact and do not depend on the machine's speed; times are never asserted.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from smartmem_mlir.bench.counts import (
     TARGET,
     above_baseline,
+    full_models,
     improvements,
     markdown,
     measure,
@@ -33,15 +35,17 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 def main() -> int:
     """Exit code: 0 if nothing got worse, 1 if something did, 2 for a wrong command line."""
-    known = small_models(RECIPES)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help="names; all by default")
     parser.add_argument("--update", action="store_true", help="write the table anew")
     parser.add_argument("--target", default=TARGET, help="target whose kernels are counted (default: %(default)s)")
     parser.add_argument("--opt-level", help="IREE's optimisation level (default: the target's)")
+    parser.add_argument("--models", type=Path, dest="folder", help="folder of models, in place of the small ones")
     parser.add_argument("--table", type=Path, help="the committed table, by default the target's in results/")
     options = parser.parse_args()
-    suffix = "" if options.target == TARGET else f"-{options.target}"
+    known = small_models(RECIPES) if options.folder is None else full_models(options.folder)
+    suffix = "" if options.folder is None else "-full"
+    suffix += "" if options.target == TARGET else f"-{options.target}"
     options.table = options.table or RESULTS / f"counts{suffix}.json"
     unknown = [name for name in options.models if name not in known]
     if unknown:
@@ -61,7 +65,7 @@ def main() -> int:
         print(f"better: {line}")
     if options.update:
         kept = committed.models if committed is not None and options.models else {}
-        merged = fresh.model_copy(update={"models": {**kept, **fresh.models}})
+        merged = fresh.model_copy(update={"models": {**kept, **fresh.models}, "full": options.folder is not None})
         options.table.parent.mkdir(parents=True, exist_ok=True)
         options.table.write_text(merged.model_dump_json(indent=1, exclude_none=True) + "\n")
         options.table.with_suffix(".md").write_text(markdown(merged))

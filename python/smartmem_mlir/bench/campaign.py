@@ -234,9 +234,11 @@ class _ModelRun:
         )
         measurements: list[Measurement] = []
         sweep: list[Measurement] = []
-        for plan in plans:
+        for index, plan in enumerate(plans):
+            now = time.monotonic()
+            deadline = now + (self._deadline - now) / (len(plans) - index)
             resident = self._fits_in_memory(len(peers) + len(baselines) + len(ours))
-            plan = replace(plan, resident=resident, deadline=self._deadline)
+            plan = replace(plan, resident=resident, deadline=deadline)
             failed = [failure.model_copy(update={"threads": plan.threads}) for failure in self._failures]
             tried = self._race(baselines, replace(plan, runs=_SWEEP_RUNS, rounds=_SWEEP_ROUNDS), "sweep")
             best = _best(baselines, tried)
@@ -275,9 +277,17 @@ class _ModelRun:
         return entrants
 
     def _convert(self, engine: Engine, folder: Path) -> tuple[Path, float]:
-        model = copy_model(self._model, folder)
+        copy = folder / "source"
+        model = copy_model(self._model, copy)
         limit = self._time_left(min(self._options.time_limit, self._options.convert_limit))
-        return convert(engine, model, self._model.signature, usable_cpus(), folder, limit)
+        try:
+            artifact, seconds = convert(engine, model, self._model.signature, usable_cpus(), folder, limit)
+        except PeerError:
+            shutil.rmtree(copy)
+            raise
+        if copy not in artifact.parents:
+            shutil.rmtree(copy)
+        return artifact, seconds
 
     def _time_left(self, limit: float) -> float:
         return max(1.0, min(limit, self._deadline - time.monotonic()))

@@ -36,6 +36,7 @@ class Table(BaseModel):
         target: The target.
         models: Entries by model and variant.
         opt_level: IREE's optimisation level; the target's own if None.
+        full: Whether the models are at full size.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +45,7 @@ class Table(BaseModel):
     target: str
     models: dict[str, dict[str, Entry]]
     opt_level: str | None = None
+    full: bool = False
 
 
 def read_table(path: Path) -> Table:
@@ -71,6 +73,23 @@ def small_models(recipes: Path) -> dict[str, Callable[[Path], None]]:
         return lambda out: materialize(recipe, out)
 
     return {"demo": save_demo, **{path.stem: writer(path) for path in sorted(recipes.glob("*.onnx"))}}
+
+
+def full_models(folder: Path) -> dict[str, Callable[[Path], None]]:
+    """The models of the zoo that have a file `NAME.onnx` in a folder, as :func:`small_models` gives the small ones."""
+    from smartmem_mlir.zoo.cards import CARDS
+
+    def linker(source: Path) -> Callable[[Path], None]:
+        def link(out: Path) -> None:
+            out.symlink_to(source)
+            data = source.with_name(f"{source.name}.data")
+            if data.exists():
+                out.with_name(data.name).symlink_to(data)
+
+        return link
+
+    files = {name: folder.resolve() / f"{name}.onnx" for name in CARDS}
+    return {name: linker(file) for name, file in files.items() if file.exists()}
 
 
 def measure(
@@ -158,8 +177,10 @@ def above_baseline(table: Table) -> list[str]:
 def markdown(table: Table) -> str:
     """The table for people: kernels, data-movement kernels and MB moved by all kernels and copies, before and after."""
     level = f" --opt-level {table.opt_level}" if table.opt_level else ""
+    level += " --models FOLDER" if table.full else ""
+    size = "Models at full size" if table.full else "Small models"
     lines = [
-        f"# Small models, {table.target} at {table.opt_level or 'its level'}: plain IREE {table.compiler} -> SmartMem",
+        f"# {size}, {table.target} at {table.opt_level or 'its level'}: plain IREE {table.compiler} -> SmartMem",
         "",
         f"Written by `benchmarks/check.py --target {table.target}{level} --update`, as the JSON file of the same name.",
         "Counted on the flow IR; data movement is what moves elements without arithmetic, copies outside kernels too.",

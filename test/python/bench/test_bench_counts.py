@@ -12,6 +12,7 @@ from smartmem_mlir.bench.counts import (
     Entry,
     Table,
     above_baseline,
+    full_models,
     improvements,
     markdown,
     read_table,
@@ -122,3 +123,29 @@ def test_the_script_lists_known_models() -> None:
     result = _check("nosuch")
     assert result.returncode == 2
     assert "demo" in result.stderr
+
+
+def test_tables_of_counts_are_set_beside_the_papers(tmp_path: Path) -> None:
+    less = COUNTS.model_copy(update={"kernels": 64, "movement_bytes": 0, "copy_bytes": 0})
+    entries = {"baseline": Entry(counts=COUNTS), "smartmem": Entry(counts=less)}
+    table = _table().model_copy(update={"models": {"swin": entries}, "full": True})
+    assert markdown(table).startswith("# Models at full size, cpu")
+    (tmp_path / "counts-full.json").write_text(table.model_dump_json())
+    script = CHECK.with_name("paper_tables.py")
+    command = [sys.executable, str(script), str(tmp_path / "counts-full.json")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [line.split(" | ")[1:] for line in text.splitlines() if line.startswith("| swin ")]
+    assert rows[0][-2:] == ["72", "64 |"]
+    assert rows[1] == ["242", "1", "0.78", "1", "0.00", "0.0% |"]
+    assert rows[2] == ["28.10", "27.62", "98.3% |"]
+
+
+def test_models_at_full_size_are_found_with_their_weights(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    for name in ("vit.onnx", "pythia.onnx", "pythia.onnx.data", "other.onnx"):
+        (tmp_path / "models" / name).write_text(name)
+    found = full_models(tmp_path / "models")
+    assert list(found) == ["vit", "pythia"], "in the zoo's order"
+    found["pythia"](tmp_path / "pythia.onnx")
+    assert (tmp_path / "pythia.onnx").read_text() == "pythia.onnx"
+    assert (tmp_path / "pythia.onnx.data").read_text() == "pythia.onnx.data"

@@ -160,5 +160,6 @@ def test_the_papers_tables_find_our_counts(campaign: Campaign, tmp_path: Path) -
     command = [sys.executable, str(script), str(tmp_path / report.JSON)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert _row(text, "## Operators", "swin") == ["swin", "765", "596", "", "", "374", "207", "158", "10", "10"]
-    assert _row(text, "## Layout", "swin") == ["swin", "242", "4", "4.00", "4", "4.00"]
+    assert _row(text, "## Layout", "swin") == ["swin", "242", "4", "4.00", "4", "4.00", "100.0%"]
+    assert _row(text, "## Memory", "swin")[3] == "100.0%"
     assert _row(text, "## Layout", "fst")[:2] == ["fst", "32"]
