@@ -186,7 +186,7 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
     options.progress("running passes")
     text = lower_isolated(imported.module, pipeline, target, compiler, emit=stage != "passes").text
     if stage in ("passes", "iree"):
-        return text
+        return without_locations(text)
     options.progress("forming kernels")
     with tempfile.TemporaryDirectory() as workspace:
         source, flow = Path(workspace) / directory.MODULE, Path(workspace) / "flow.mlir"

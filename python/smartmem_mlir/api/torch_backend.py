@@ -99,7 +99,7 @@ class _Compiled:
             except Exception as error:  # torch raises many types
                 first = str(error).strip().splitlines() or [type(error).__name__]
                 raise UnsupportedModelError(f"torch.export fails on the graph: {first[0]}") from error
-        outputs = _outputs(program)
+            outputs = _outputs(program)
         if all(kind != "tensor" for kind, _ in outputs):
             return lambda tensors: tuple(value for _, value in outputs)
         return _Runner(compile(program, **self._options), outputs)
@@ -162,7 +162,8 @@ def _outputs(program: Any) -> list[tuple[str, Any]]:
         UnsupportedModelError: The graph writes to an input or a buffer.
     """
     outputs = []
-    for spec in program.graph_signature.output_specs:
+    # An empty table decomposes nothing; it makes writes in place visible, as outputs of their own.
+    for spec in program.run_decompositions({}).graph_signature.output_specs:
         if spec.kind.name != "USER_OUTPUT":
             raise UnsupportedModelError(
                 f"the graph writes to '{spec.target}'", hint="call eval() on the module; write to no inputs"

@@ -55,7 +55,7 @@ def verify_model(
     """Runs a model and its reference on random inputs; see :meth:`CompiledModel.verify`."""
     module = compiled.load_module(device)
     progress("loading the reference")
-    reference = _reference(_source(compiled.report, model), compiled.report, trusted)
+    reference = _reference(source_of(compiled.report, model), compiled.report, trusted)
     inputs = [info.spec for info in compiled.report.inputs]
     outputs = [info.spec for info in compiled.report.outputs]
     if tolerance is None:
@@ -68,7 +68,12 @@ def verify_model(
     return VerifyResult(reference.name, device, tolerance, by_seed)
 
 
-def _source(report: Report, moved_to: Path | None) -> Path:
+def source_of(report: Report, moved_to: Path | None) -> Path:
+    """The model's file, unchanged since it was compiled.
+
+    Raises:
+        InvalidModelError: It is missing, has changed, or there never was one.
+    """
     source = report.source
     if moved_to is None and source.path is None:
         raise InvalidModelError("the model came from memory, not from a file", hint="name a file with --model")

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from smartmem_mlir.cli.tables import describe_layouts
+from smartmem_mlir.cli.tables import describe_layouts, size
 from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.report.explanation import MAX_NAMED, Movement, summarize
+from smartmem_mlir.report.follow import Step
+from smartmem_mlir.report.measure import KernelTime
 from smartmem_mlir.report.schema import Report
+from smartmem_mlir.report.survivors import Survivor, survivors
+from smartmem_mlir.report.totals import Totals
 
 _out = Console(highlight=False)
 
 
-def print_explanation(report: Report, movements: Sequence[Movement], *, single: bool) -> None:
-    """Totals and a row for each movement, what was kept first; for one node all that is known about it."""
-    if single:
-        for movement in movements:
-            _print_all(movement)
-        return
+def print_explanation(
+    report: Report, totals: Mapping[str, Totals], top: int, times: Mapping[str, KernelTime] | None
+) -> None:
+    """Totals, what is left by size, and a row for each movement, what was kept first."""
+    _print_totals(totals)
     counts = summarize(report.movements)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("operator")
@@ -33,13 +37,69 @@ def print_explanation(report: Report, movements: Sequence[Movement], *, single: 
     _out.print(table)
     flow = report.flow
     _out.print(f"{flow.kernels} kernels, {flow.movement_kernels} of them data movement\n", markup=False)
-    for movement in sorted(movements, key=lambda movement: movement.verdict != "kept"):
-        if movement.verdict != "constant":
+    if times is not None:
+        _print_times(times, top)
+    left = survivors(report.movements)
+    for survivor in left[:top]:
+        _print_survivor(survivor)
+    if len(left) > top:
+        _out.print(f"{len(left) - top} more are left: --top {len(left)} lists them", markup=False)
+    for movement in report.movements:
+        if movement.verdict == "eliminated":
             _print_movement(movement)
     _print_layouts(report.layouts)
-    constants = sum(movement.verdict == "constant" for movement in movements)
+    constants = sum(movement.verdict == "constant" for movement in report.movements)
     if constants:
         _out.print(f"{constants} operators with constant results: `--json` lists them, `--node` explains one")
+
+
+def print_steps(node: str, steps: Sequence[Step]) -> None:
+    """All that is known about one node."""
+    for position, step in enumerate(steps):
+        prefix = "" if position == 0 and step.what.partition(":")[0].endswith(node) else f"{node} "
+        _out.print(f"{prefix}{step.what}", markup=False, soft_wrap=True)
+        for label, text in step.facts.items():
+            _out.print(f"{label}: {text}", markup=False, soft_wrap=True)
+
+
+def _print_totals(totals: Mapping[str, Totals]) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    for name in totals:
+        table.add_column(name, justify="right")
+    rows: Sequence[tuple[str, str, Callable[[Any], str]]] = (
+        ("layout transformations", "transforms", str),
+        ("their bytes", "transform_bytes", size),
+        ("kernels", "kernels", str),
+        ("of them data movement", "movement_kernels", str),
+        ("bytes of kernels", "kernel_bytes", size),
+        ("modelled time of one inference on one core", "modelled_ms", lambda ms: f"{ms:.3g} ms"),
+        ("measured time of kernels", "measured_ms", lambda ms: f"{ms:.3g} ms"),
+    )
+    for label, key, show in rows:
+        values = [getattr(each, key) for each in totals.values()]
+        if any(value is not None for value in values):
+            table.add_row(label, *("" if value is None else show(value) for value in values))
+    _out.print(table)
+    _out.print()
+
+
+def _print_times(times: Mapping[str, KernelTime], top: int) -> None:
+    total = sum(time.ns for time in times.values()) or 1.0
+    for name, time in sorted(times.items(), key=lambda item: -item[1].ns)[:top]:
+        share = f"{100 * time.ns / total:.0f} %"
+        _out.print(f"{time.ns / 1e6:8.3f} ms  {share:>5}  {time.calls} x {name}", markup=False, soft_wrap=True)
+    _out.print()
+
+
+def _print_survivor(survivor: Survivor) -> None:
+    amount = size(survivor.bytes) if survivor.bytes else "bytes unknown"
+    title = f"{'kept':<10} {survivor.operator} {survivor.node} ({amount})"
+    _out.print(title, markup=False, soft_wrap=True)
+    if survivor.location:
+        _out.print(f"  in the source: {survivor.location}", markup=False, soft_wrap=True)
+    _out.print(f"  {survivor.reason}", markup=False, soft_wrap=True)
+    _out.print(f"  to remove it: {survivor.remedy}", markup=False, soft_wrap=True)
 
 
 def _print_layouts(decisions: Sequence[LayoutDecision]) -> None:
@@ -65,11 +125,3 @@ def _print_movement(movement: Movement) -> None:
     _out.print(title, markup=False, soft_wrap=True)
     how = movement.how + (f": {_named(movement)}" if movement.into else "")
     _out.print(f"  {how}", markup=False, soft_wrap=True)
-
-
-def _print_all(movement: Movement) -> None:
-    _out.print(f"{movement.operator} {movement.node}: {movement.verdict}".lstrip(), markup=False, soft_wrap=True)
-    _out.print(movement.how + (f" ({movement.by})" if movement.by else ""), markup=False, soft_wrap=True)
-    for label, text in (("into", ", ".join(movement.into)), ("map", movement.map)):
-        if text:
-            _out.print(f"{label}: {text}", markup=False, soft_wrap=True)

@@ -68,7 +68,7 @@ def run_passes(
         for name in (CPU_VECTORS, VULKAN_DEVICE, LAYOUT_RATES):
             if name in module.operation.attributes:
                 del module.operation.attributes[name]
-        return str(module), read_parameters(module.operation)
+        return _print(module), read_parameters(module.operation)
 
 
 def emit_iree(module_text: str, target: TargetDescription) -> str:
@@ -84,7 +84,7 @@ def emit_iree(module_text: str, target: TargetDescription) -> str:
         device_targets = device_targets_attr(target)
         if device_targets is not None:
             module.operation.attributes["hal.device.targets"] = Attribute.parse(device_targets, context=context)
-        return unpack_i1(str(module))
+        return unpack_i1(_print(module))
 
 
 def _vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
@@ -111,6 +111,11 @@ def _rates_attr(target: TargetDescription, lanes: int) -> DictAttr:
     f64 = F64Type.get()
     with Location.unknown():
         return DictAttr.get({name: FloatAttr.get(f64, float(value)) for name, value in rates.items()})
+
+
+def _print(module: Module) -> str:
+    """With locations, which carry the names of the source model's nodes as far as IREE's flow IR."""
+    return str(module.operation.get_asm(enable_debug_info=True))
 
 
 def _parse(text: str) -> Module:

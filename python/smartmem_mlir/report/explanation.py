@@ -54,6 +54,8 @@ class Movement(BaseModel):
         map: The index map by which they do, of all that was composed into one view; empty where there is none.
         how: What was done, as a sentence.
         by: The pass that decided.
+        location: Where the source model has it, as far as the model tells.
+        bytes: What a kernel of its own would read and write: twice the size of its result; 0 where it is not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +67,8 @@ class Movement(BaseModel):
     map: str = ""
     how: str
     by: str = ""
+    location: str = ""
+    bytes: int = 0
 
 
 def explain(
@@ -101,17 +105,30 @@ def explain(
 def explain_import(imported: ImportedModel, fates: Iterable[Fate], baseline: bool) -> tuple[Movement, ...]:
     """A verdict for each data-movement operator of the model that was imported; see `explain`."""
     from smartmem_mlir.report.source_nodes import movement_nodes
+    from smartmem_mlir.report.source_sizes import result_bytes
 
     is_onnx = imported.kind == "onnx" and imported.source is not None
     nodes = movement_nodes(imported.source) if is_onnx and imported.source is not None else None
-    return explain(nodes, imported.module, fates, baseline)
+    pairs = [(node.name, node.operator) for node in nodes] if nodes is not None else None
+    locations = {node.name: node.location for node in nodes or ()}
+    sizes = result_bytes(imported.module)
+    return tuple(
+        movement.model_copy(
+            update={"location": locations.get(movement.node, ""), "bytes": 2 * sizes.get(movement.node, 0)}
+        )
+        for movement in explain(pairs, imported.module, fates, baseline)
+    )
+
+
+_ONE_LOCATION = r'(?:#loc\d*|unknown|"[^"\n]*"(?:\(#loc\d*\))?)'
+_PRINTED_LOCATION = re.compile(rf" loc\((?:{_ONE_LOCATION}|fused\[{_ONE_LOCATION}(?:, {_ONE_LOCATION})*\])\)")
 
 
 def without_locations(module: str) -> str:
     """A module's text without locations, as people want to read it."""
     lines = (line for line in module.splitlines(keepends=True) if not line.startswith("#loc"))
     # MLIR escapes quotes inside strings, so that no string holds what the pattern matches.
-    return re.sub(r' loc\((?:#loc\d*|unknown|"[^"\n]*"(?:\(#loc\d*\))?)\)', "", "".join(lines))
+    return _PRINTED_LOCATION.sub("", "".join(lines))
 
 
 _LOCATION = re.compile(r'loc\("((?:[^"\\]|\\.)*)"')

@@ -140,5 +140,5 @@ def test_example_inputs_may_be_arrays_and_the_directory_may_stay(tmp_path: Path)
 
 def test_bf16_is_named_in_the_error() -> None:
     compiled = sm.compile(network(), (torch.randn(2, 8),))
-    with pytest.raises(OptionError, match="not an array: .*BFloat16"):
+    with pytest.raises(OptionError, match=r"not an array: .*BFloat16"):
         compiled(torch.randn(2, 8).bfloat16())

@@ -58,7 +58,9 @@ def copied(proved: Path, tmp_path: Path) -> Path:
 
 def test_every_movement_of_the_model_has_a_verdict(smartmem: Smartmem, proved: Path, model: Path) -> None:
     content = json.loads(smartmem("explain", proved, "--json").out)
-    assert [(m["node"], m["operator"]) for m in content["movements"]] == movement_nodes(model)
+    expected = [(node.name, node.operator, node.location) for node in movement_nodes(model)]
+    assert [(m["node"], m["operator"], m["location"]) for m in content["movements"]] == expected
+    assert expected[0] == ("Slice_0", "Slice", "node 0 of the graph")
     verdicts = {m["node"]: m for m in content["movements"]}
     for name in ("Slice_0", "Slice_1", "Concat_2", "Reshape_3", "Transpose_4", "Reshape_5"):
         assert verdicts[name]["verdict"] == "eliminated"
@@ -67,6 +69,8 @@ def test_every_movement_of_the_model_has_a_verdict(smartmem: Smartmem, proved: P
     assert verdicts["Gather_9"]["verdict"] == "constant"
     assert verdicts["y"]["verdict"] == "kept"
     assert "result of the model" in verdicts["y"]["how"]
+    assert verdicts["y"]["bytes"] == 2 * (2 * 196 * 2) * 4
+    assert verdicts["Transpose_4"]["bytes"] == 2 * (14 * 14 * 8) * 4
     assert content["totals"] == {"eliminated": 6, "kept": 2, "constant": 2}
     assert content["operators"]["Slice"] == {"eliminated": 2, "kept": 0, "constant": 0}
     assert set(content["operators"]) <= MOVEMENT_OPERATORS
@@ -87,9 +91,37 @@ def test_one_node_is_explained_in_full(smartmem: Smartmem, proved: Path) -> None
     done = smartmem("explain", proved, "--node", "Transpose_4")
     assert "map: (d0, d1) -> (" in done.out
     assert "into: Softmax_6" in done.out
-    missing = smartmem("explain", proved, "--node", "Softmax_6")
+    done = smartmem("explain", proved, "--node", "Softmax_6")
+    assert "Softmax_6 takes over Transpose Transpose_4\n" in done.out
+    content = json.loads(smartmem("explain", proved, "--node", "Softmax_6", "--json").out)
+    assert content["movements"] == []
+    assert [step["what"].split()[-1] for step in content["steps"]][:2] == ["Slice_0", "Slice_1"]
+    missing = smartmem("explain", proved, "--node", "Softmax_99")
     assert missing.code == 2
-    assert "no data-movement operator 'Softmax_6'" in missing.err
+    assert "says nothing about a node 'Softmax_99'" in missing.err
+
+
+def test_before_and_after_and_what_is_left(smartmem: Smartmem, proved: Path, model: Path, tmp_path: Path) -> None:
+    sm.compile(model, tmp_path / "plain", baseline=True)
+    done = smartmem("explain", proved, "--json", "--against", tmp_path / "plain", "--measure")
+    content, report = json.loads(done.out), sm.load(proved).report
+    plain = sm.load(tmp_path / "plain").report
+    before, after = content["before"], content["after"]
+    assert (before["transforms"], after["transforms"]) == (8, 2)
+    assert before["kernels"] == plain.flow.kernels
+    assert (after["kernels"], after["kernel_bytes"]) == (report.flow.kernels, report.flow.total_bytes)
+    assert set(content["kernel_times"]) == {kernel.name for kernel in report.flow.entries}
+    total = sum(time["ns"] for time in content["kernel_times"].values())
+    assert after["measured_ms"] == pytest.approx(total / 1e6)
+    assert {each["node"] for each in content["survivors"]} == {
+        movement.node for movement in report.movements if movement.verdict == "kept"
+    }
+    assert all(each["remedy"] and each["reason"] for each in content["survivors"])
+    shown = smartmem("explain", proved, "--top", 1).out
+    assert "1 more are left: --top 2 lists them" in shown
+    assert "to remove it: " in shown
+    other = smartmem("explain", proved, "--against", tmp_path / "none")
+    assert other.code == 2
 
 
 def test_plain_iree_eliminates_nothing(smartmem: Smartmem, model: Path, tmp_path: Path) -> None:
@@ -162,6 +194,8 @@ def test_locations_are_not_printed(smartmem: Smartmem, model: Path) -> None:
         assert "func.func" in text
         assert "loc(" not in text
     line = '    %0 = "x.y"() {s = "loc(1)"} : () -> i1 loc(#loc3)\n'
+    fused = '  ^bb0(%in: f32 loc(fused[#loc5, "a b"(#loc3), unknown])):\n'
+    assert without_locations(fused) == "  ^bb0(%in: f32):\n"
     assert without_locations(line + '#loc3 = loc("a")\n') == '    %0 = "x.y"() {s = "loc(1)"} : () -> i1\n'
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import prod
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -91,9 +91,7 @@ def picture_of(layout: str, shape: tuple[int, ...]) -> LayoutPicture:
     match = _LAYOUT.fullmatch(text)
     if match is None:
         raise OptionError(f"not a layout: {text}", hint="write '(d0, d1) -> (d1, d0), buffer' or '..., pad = -inf'")
-    storage = match["storage"]
-    if storage not in get_args(Storage):
-        raise OptionError(f"unknown storage '{storage}'", hint=f"one of {', '.join(get_args(Storage))}")
+    storage = _parse_storage(match["storage"])
     try:
         index_map = parse_map(match["map"], Box.of(shape))
         coordinates = evaluate(index_map) if prod(shape) <= MAX_PLACES else None
@@ -106,6 +104,13 @@ def picture_of(layout: str, shape: tuple[int, ...]) -> LayoutPicture:
     return LayoutPicture(
         text, storage, shape, physical, _parse_pad(match["pad"]), _places(storage, physical, coordinates, shape)
     )
+
+
+def _parse_storage(text: str) -> Storage:
+    for storage in get_args(Storage):
+        if text == storage:
+            return cast(Storage, storage)
+    raise OptionError(f"unknown storage '{text}'", hint=f"one of {', '.join(get_args(Storage))}")
 
 
 def _parse_pad(text: str | None) -> float:

@@ -17,7 +17,8 @@ def describe(picture: LayoutPicture) -> str:
         where = f"a buffer of {extents}"
     else:
         third = {"image2d_array": f", {depth} layers", "image3d": f", depth {depth}"}.get(picture.storage, "")
-        where = f"{'an' if picture.storage.startswith('image') else 'a'} {picture.storage} of {width}x{height} texels (width x height){third}"
+        article = "an" if picture.storage.startswith("image") else "a"
+        where = f"{article} {picture.storage} of {width}x{height} texels (width x height){third}"
     total = depth * height * width * lanes
     padding = f"{picture.padding} of {total} places are padding ({picture.pad:g})" if picture.padding else "no padding"
     return f"{logical} in {where}; {padding}"

@@ -1,0 +1,1 @@
+"""A model as a graph, before and after compilation, for people to look at."""
