@@ -93,6 +93,7 @@ def main() -> int:
         peers = options.peers or ",".join(part.peers)
         command = [sys.executable, "-m", "smartmem_mlir.cli.app", "bench", *models, "-o", str(options.output)]
         command += ["--threads", part.threads, "--iree-settings", "O3,O3+im2col", "--peers", peers, *SETTINGS]
+        command += ["--peers-dir", str(Path(__file__).resolve().parent / "peers")]
         command += ["--convert-limit", str(CONVERT_SECONDS)]
         command += ["--model-limit", str(PREPARE_SECONDS if options.prepare else part.seconds)]
         command += ["--prepare"] if options.prepare else ["--resume"]
