@@ -20,6 +20,7 @@ from smartmem_mlir.cli import (
     run_command,
     verify_command,
 )
+from smartmem_mlir.cli.examples import epilog
 from smartmem_mlir.cli.termination import clean_termination
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.zoo.command import app as zoo_app
@@ -31,18 +32,17 @@ app = typer.Typer(
     name="smartmem",
     help="Compile neural networks with the fewest layout transformations.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("compile")(compile_command.compile_model)
-app.command("run")(run_command.run_model)
-app.command("verify")(verify_command.verify_model)
-app.command("inspect")(inspect_command.inspect_model)
-app.command("explain")(explain_command.explain_model)
-app.command("draw-layout")(draw_command.draw_layout)
-app.command("check")(check_command.check_model)
-app.command("doctor")(doctor.doctor)
+app.command("compile", epilog=epilog("compile"))(compile_command.compile_model)
+app.command("run", epilog=epilog("run"))(run_command.run_model)
+app.command("verify", epilog=epilog("verify"))(verify_command.verify_model)
+app.command("inspect", epilog=epilog("inspect"))(inspect_command.inspect_model)
+app.command("explain", epilog=epilog("explain"))(explain_command.explain_model)
+app.command("draw-layout", epilog=epilog("draw-layout"))(draw_command.draw_layout)
+app.command("check", epilog=epilog("check"))(check_command.check_model)
+app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
 app.command("demo")(demo_command.run_demo)
 app.command("bench")(bench_models)
 app.add_typer(zoo_app, name="zoo")

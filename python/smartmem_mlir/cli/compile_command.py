@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from smartmem_mlir.cli.config_file import use_config
+from smartmem_mlir.cli.logs import show_log
 from smartmem_mlir.cli.options import Debug, TrustModel, parse_dims, warn_of_trust
 from smartmem_mlir.cli.progress import StageProgress
 from smartmem_mlir.errors import EXIT_MISMATCH, OptionError
@@ -94,7 +96,20 @@ def compile_model(
     ] = 1800.0,
     trust_model: TrustModel = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an output directory that holds other files.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every stage with its time.")] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Take options from a .toml or .yaml file; what is given here comes first.",
+            callback=use_config,
+            is_eager=True,
+            show_default=False,
+        ),
+    ] = None,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="Show every stage with its time; twice, the log as well.")
+    ] = 0,
     debug: Debug = False,
 ) -> None:
     """Compile a model to a directory: model.vmfb, params.irpa, report.json, model.mlir."""
@@ -104,7 +119,8 @@ def compile_model(
     if emit is not None and verify:
         raise OptionError("--emit stops before there is a module to verify", hint="give one of --emit and --verify")
     warn_of_trust(model, trust_model)
-    with StageProgress(verbose=verbose) as progress:
+    show_log(verbose)
+    with StageProgress(verbose=verbose > 0) as progress:
         options = api.CompileOptions(
             target=target,
             dims=parse_dims(dim),

@@ -39,10 +39,7 @@ def draw_layout(
     columns: Annotated[int, typer.Option(min=1, help="Places, or texels, of each row that are shown.")] = 16,
     debug: Debug = False,
 ) -> None:
-    """Draw a layout: which logical index is in which x, y, layer and lane; padding is marked.
-
-    Example: smartmem draw-layout '(d0, d1, d2, d3) -> (d0, d1 floordiv 4, d2, d3, d1 mod 4), image2d' --shape 1x13x4x4
-    """
+    """Draw a layout: which logical index is in which x, y, layer and lane; padding is marked."""
     from smartmem_mlir.report.directory import explain_os_errors
     from smartmem_mlir.report.pictures.drawing import draw
     from smartmem_mlir.report.pictures.layout import parse_shape, picture_of

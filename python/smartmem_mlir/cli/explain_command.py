@@ -44,10 +44,7 @@ def explain_model(
     trust_model: TrustModel = False,
     debug: Debug = False,
 ) -> None:
-    """Show what became of each layout transformation of the source model, what is left, and why.
-
-    Examples: smartmem explain swin-cpu --node /layers.0/Transpose; smartmem explain swin-cpu --html swin.html --measure
-    """
+    """Show what became of each layout transformation of the source model, what is left, and why."""
     from smartmem_mlir import api
     from smartmem_mlir.cli import explanation_tables
     from smartmem_mlir.report.follow import follow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -17,6 +18,8 @@ from typing import IO
 from smartmem_mlir.errors import CompilerError, SmartMemError
 from smartmem_mlir.iree.reproducer import leave_reproducer
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, iree_compile, package_version
+
+_LOG = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 1800.0
 _MAX_MESSAGE = 300
@@ -85,6 +88,7 @@ def run_iree_compile(source: Path, output: Path, flags: Sequence[str], options: 
 
 def _run(command: Sequence[str], stderr: IO[bytes], options: CompilerOptions) -> int | None:
     """Exit code, negative for a signal; None for a time-out. No process outlives the call."""
+    _LOG.debug("running %s", shlex.join(command))
     # A session of its own, so that the linker that iree-compile may start dies with it.
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True

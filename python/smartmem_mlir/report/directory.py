@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -43,17 +45,42 @@ def atomic_directory(target: Path, force: bool) -> Iterator[Path]:
     """
     target = target.absolute()
     check_replaceable(target, force)
-    with explain_os_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target, so that the rename stays on one file system.
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    # Beside the target, so that the rename stays on one file system. Named before it is made: a signal between the
+    # two leaves nothing that is not removed below.
+    folder = target.parent / f"{_staging_prefix(target)}{os.getpid()}.{secrets.token_hex(4)}"
     try:
         with explain_os_errors(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(target)
+            folder.mkdir(mode=0o700)
             yield folder
             folder.chmod(0o755)
             _replace(folder, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _staging_prefix(target: Path) -> str:
+    return f".{target.name}.staging."
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Removes what a compilation to the same directory left behind that was killed: its process is no more."""
+    prefix = _staging_prefix(target)
+    for folder in target.parent.glob(f"{glob.escape(prefix)}*"):
+        number, _, _ = folder.name.removeprefix(prefix).partition(".")
+        if number.isdecimal() and folder.is_dir() and not folder.is_symlink() and not _runs(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # somebody else's, or not to be known
+    return True
 
 
 def check_replaceable(target: Path, force: bool) -> None:
