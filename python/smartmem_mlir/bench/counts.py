@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -81,15 +82,23 @@ def full_models(folder: Path) -> dict[str, Callable[[Path], None]]:
 
     def linker(source: Path) -> Callable[[Path], None]:
         def link(out: Path) -> None:
-            out.symlink_to(source)
+            _link_or_copy(source, out)
             data = source.with_name(f"{source.name}.data")
             if data.exists():
-                out.with_name(data.name).symlink_to(data)
+                _link_or_copy(data, out.with_name(data.name))
 
         return link
 
     files = {name: folder.resolve() / f"{name}.onnx" for name in CARDS}
     return {name: linker(file) for name, file in files.items() if file.exists()}
+
+
+def _link_or_copy(source: Path, out: Path) -> None:
+    # No symbolic link: weights are read from the model's own directory only.
+    try:
+        out.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, out)
 
 
 def measure(
