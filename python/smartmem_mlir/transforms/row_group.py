@@ -136,6 +136,11 @@ class RowGrowth:
         self._members.append(op)
         return True
 
+    @property
+    def growth(self) -> Growth:
+        """Where the values of the group stand."""
+        return self._growth
+
     def build(self) -> RowGroup | None:
         """The group as it is; None while it is nothing but a reduction."""
         if self._last is None or len(self._steps) < 2:

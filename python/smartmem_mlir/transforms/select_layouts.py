@@ -21,11 +21,12 @@ from smartmem_mlir.index_maps.view import Piece, View
 from smartmem_mlir.layouts.decision import DEFAULT_TIME_LIMIT_S, LayoutDecision, Method, decide
 from smartmem_mlir.layouts.graph import Order, identity_order
 from smartmem_mlir.layouts.rates import Rates
+from smartmem_mlir.transforms.claims import access_view, claim, is_recorded
 from smartmem_mlir.transforms.evidence import current_evidence
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
 from smartmem_mlir.transforms.layout_graph import LayoutGraph
 from smartmem_mlir.transforms.pass_base import Pass, option
-from smartmem_mlir.transforms.structured import StructuredOp, build_generic, read_structured, splat_init
+from smartmem_mlir.transforms.structured import Access, StructuredOp, build_generic, read_structured, splat_init
 from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of, write_view
 
 MAX_TIME_LIMIT_S = 3600.0
@@ -153,6 +154,10 @@ class _Rewriter:
             pieces.append(Piece(box, piece.source, exprs))
         sources = [self._source(operand) for operand in op.operands]
         permuted = View.of([view.shape[a] for a in result], [shape_of(s) for s in sources], pieces)
+        if is_recorded():
+            stored = [self._stored_as(operand) for operand in op.operands]
+            numbers = range(len(stored))
+            claim(op, [_reordering(view.shape, result), view, *stored], permuted, operands=[0, *numbers])
         return write_view(permuted, sources, op.results[0].type.element_type)
 
     def _structured(self, op: StructuredOp) -> list[ir.Value] | None:
@@ -178,15 +183,36 @@ class _Rewriter:
         if any(i.operation.name == "linalg.index" for i in op.body.operations):
             loops = list(range(len(op.extents)))
         renamed = [dim(loops.index(d)) for d in range(len(op.extents))]
+        accesses = [tuple(expr.substitute(renamed) for expr in access) for access in accesses]
+        self._claim_accesses(op, [op.extents[d] for d in loops], renamed, accesses)
         return list(
             build_generic(
                 inputs,
                 outputs,
-                [tuple(expr.substitute(renamed) for expr in access) for access in accesses],
+                accesses,
                 [op.reductions[d] for d in loops],
                 op.body,
             ).results
         )
+
+    def _claim_accesses(
+        self, op: StructuredOp, space: Sequence[int], old_dims: Sequence[Expr], accesses: Sequence[Access]
+    ) -> None:
+        """Records that the operation reads and writes the same elements where they are stored now."""
+        if not is_recorded():
+            return
+        entered = access_view(space, op.extents, old_dims)
+        values = (*op.inputs, *op.op.results)
+        for value, before, now in zip(values, (*op.input_accesses, *op.output_accesses), accesses, strict=True):
+            if isinstance(value.type, ir.RankedTensorType):
+                order = self._orders.of(value) if value in op.op.results else self._order(value)
+                stored = _stored(shape_of(value), order)
+                chain = [entered, access_view(op.extents, shape_of(value), before), stored]
+                claim(op.op, chain, access_view(space, stored.operands[0], now))
+
+    def _stored_as(self, value: ir.Value) -> View:
+        """A tensor as a view of what is stored."""
+        return _stored(shape_of(value), self._order(value))
 
     def _permuted(self, value: ir.Value, order: Order) -> ir.Value:
         """`value` stored in this order, as a view of what is there."""
@@ -203,6 +229,16 @@ class _Rewriter:
                         self._stored[operand], [order.index(axis) for axis in range(len(order))]
                     )
                 op.operands[i] = self._restored[operand]
+
+
+def _stored(shape: Sequence[int], order: Order) -> View:
+    """A tensor as a view of itself with its axes in another order."""
+    return View.mapped(shape, [shape[axis] for axis in order], [dim(axis) for axis in order])
+
+
+def _reordering(shape: Sequence[int], order: Order) -> View:
+    """A tensor with its axes in another order, as a view of it as it is written."""
+    return View.mapped([shape[axis] for axis in order], shape, [dim(order.index(axis)) for axis in range(len(order))])
 
 
 def _permuting_view(source: ir.Value, axes: Sequence[int]) -> ir.Value:

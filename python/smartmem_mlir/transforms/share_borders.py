@@ -15,6 +15,7 @@ from mlir import ir
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, Scalar, View
+from smartmem_mlir.transforms.claims import claim, views_between
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import read_structured
@@ -97,6 +98,9 @@ def _share(op: ir.Operation) -> bool:
         whole_frame = _Frame(0, tuple(range(rank)), (0,) * rank, shape, shape)
         plain = _slice(bordered, whole_frame, low)
         slices = [(reader, _slice(bordered, frame, low)) for reader, frame in framed]
+    claim(op, views_between(plain, value), View.identity(shape))
+    for reader, slice_ in slices:
+        claim(reader, views_between(slice_, value), read_view(reader))
     for reader, slice_ in slices:
         reader.results[0].replace_all_uses_with(slice_)
     for use in list(value.uses):

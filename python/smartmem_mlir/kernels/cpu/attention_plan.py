@@ -16,9 +16,10 @@ from math import prod
 from mlir import ir
 
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, delinearize, dim, linearize
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, delinearize, dim, dims, linearize
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import View
+from smartmem_mlir.kernels.address_claims import Walk, claim_address, claim_copy
 from smartmem_mlir.kernels.cpu.blocks import choose_blocks
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.transforms.attention_group import AttentionGroup
@@ -250,10 +251,13 @@ class _Space:
         for number, (part, extents) in enumerate(zip(parts, of, strict=True)):
             for d, expr in zip(part, delinearize(dim(number), extents), strict=True):
                 self._substitution[d] = expr
+        self._walk = Walk(self.counts, tuple(dims(5)), tuple(self._substitution), tuple(group.extents))
+        self._op = group.members[0]
 
     def operand(self, read: Read, view: View | None = None) -> Operand:
         """Where the elements of a tensor are."""
         (address,) = simplify_exprs([read.address.substitute(self._substitution)], self._box)
+        claim_address(self._op, self._walk, read, address)
         return Operand(Source(read.value, view), address)
 
     def lanes(self, read: Read, lane: int) -> Argument:
@@ -273,6 +277,7 @@ class _Space:
         view = View.mapped(extents, shape_of(read.value), [expr.substitute(renumber) for expr in read.access])
         position = linearize([dim(d) for d in used], extents)
         (address,) = simplify_exprs([position.substitute(self._substitution)], self._box)
+        claim_copy(self._op, self._walk, read, address, view)
         return Operand(Source(read.value, view), address)
 
     def steps(self, steps: Sequence[Step], lane: int) -> tuple[PlannedStep, ...]:

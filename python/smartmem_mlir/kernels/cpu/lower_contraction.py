@@ -9,12 +9,16 @@ from mlir import ir
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.kernels.address_claims import claim_copy, claim_split, restricted, walks
+from smartmem_mlir.kernels.addresses import LANE, split_address
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction, reads_after_sum
 from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter
+from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
+from smartmem_mlir.transforms.group_claims import claim_contraction
 from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import shape_of, write_view
 
@@ -64,6 +68,8 @@ def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVector
         assert kernel is not None, "blocks do not decide whether a plan fits"
         return kernel
 
+    if beside == 1:
+        _claim(group, plan)
     return Kernel(
         op=op,
         stem=_stem(plan),
@@ -77,6 +83,32 @@ def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVector
     )
 
 
+def _claim(group: ContractionGroup, plan: KernelPlan) -> None:
+    """Claims that the group is read rightly and that the kernel's addresses are those of the group."""
+    if not is_recorded():
+        return
+    claim_contraction(group)
+    root, planned, tiling = group.root.op, plan.group, plan.tiling
+    stops = [*planned.lhs.starts[1:], tiling.extents[planned.lhs.dimension or 0]]
+    for walk in walks(tiling):
+        for read, address, start, stop in zip(planned.lhs.reads, plan.lhs, planned.lhs.starts, stops, strict=True):
+            part = walk
+            if planned.lhs.dimension is not None:
+                part = restricted(walk, tiling.reductions.index(planned.lhs.dimension), start, stop)
+            claim_split(root, part, read, address)
+        if plan.storage is Storage.GIVEN:
+            claim_split(root, walk, planned.rhs, plan.rhs)
+        else:
+            place = plan.rhs.outer + plan.rhs.inner + dim(LANE) * plan.rhs.lanes
+            claim_copy(root, walk, planned.rhs, place, _packed(plan))
+        if planned.scale is not None and plan.scale is not None:
+            claim_split(root, walk, planned.scale.read, plan.scale)
+        for read in (*reads_after_sum(planned), planned.output):
+            after = split_address(read.address, tiling)
+            assert after is not None, "the plan has checked every address"
+            claim_split(root, walk, read, after)
+
+
 def _stem(plan: KernelPlan) -> str:
     tiling = plan.tiling
     reduction = "x".join(map(str, tiling.reduction_extents))
@@ -85,14 +117,20 @@ def _stem(plan: KernelPlan) -> str:
 
 def _pack(plan: KernelPlan, weight: ir.Value) -> ir.Value:
     """The right factor as the plan stores it, as a view: of a weight, computed when the model is compiled."""
+    return write_view(_packed(plan), [weight], weight.type.element_type)
+
+
+def _packed(plan: KernelPlan) -> View:
+    """What the right factor as the plan stores it holds."""
     tiling, group = plan.tiling, plan.group
+    source = shape_of(group.rhs.value)
     if plan.storage is Storage.ROWS:
         order = (*tiling.panels, *tiling.reductions, tiling.lane)
         place = {d: dim(i) for i, d in enumerate(order)}
         copied = [tiling.extents[d] for d in order]
         by_dim = [place.get(d, ZERO) for d in range(len(tiling.extents))]
         copied_from = [expr.substitute(by_dim) for expr in group.rhs.access]
-        return write_view(View.mapped(copied, shape_of(weight), copied_from), [weight], weight.type.element_type)
+        return View.mapped(copied, source, copied_from)
     outer = [tiling.extents[d] for d in tiling.panels]
     count, width, extent = tiling.panels_per_lane_range, tiling.panel_width, tiling.extents[tiling.lane]
     shape = (*outer, count, *tiling.reduction_extents, width)
@@ -113,4 +151,4 @@ def _pack(plan: KernelPlan, weight: ir.Value) -> ir.Value:
             Piece(last.with_axis(len(shape) - 1, 0, rest), 0, exprs),
             Piece(last.with_axis(len(shape) - 1, rest, width), Fill(0.0), ()),
         ]
-    return write_view(View.of(shape, [shape_of(weight)], pieces), [weight], weight.type.element_type)
+    return View.of(shape, [source], pieces)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from smartmem_mlir.kernels.address_claims import claim_split, walks
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.row_plan import WORK_PER_ELEMENT, plan_rows
 from smartmem_mlir.kernels.cpu.rows import RowEmitter
+from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.contraction_group import is_bordered
+from smartmem_mlir.transforms.group_claims import claim_rows
 from smartmem_mlir.transforms.row_group import RowGroup, read_row_group
 from smartmem_mlir.transforms.structured import is_structured
 
@@ -40,6 +43,11 @@ def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | N
         table = dict(zip([*arguments, plan.group.output.value], buffers, strict=True))
         RowEmitter(plan, table).emit(ids[0])
 
+    if is_recorded():
+        claim_rows(group)
+        for walk in walks(plan.tiling, plan.refined, group.extents):
+            for read, address in (*plan.reads.items(), (group.output, plan.output)):
+                claim_split(group.members[0], walk, read, address)
     kernel = Kernel(
         op=op,
         stem=f"rows_{plan.tiling.num_rows}x{plan.columns}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from smartmem_mlir.index_maps.expr import ZERO, dim
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.refine import Refinement, refine
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.cpu.blocks import choose_blocks
@@ -30,6 +30,7 @@ class RowPlan:
 
     Args:
         group: What to compute.
+        refined: The group's dimensions over those of the tiling.
         tiling: Rows, the dimension that fills vectors as lanes, and the other columns as reductions.
         reads: Address of everything that is read.
         output: Address of the result.
@@ -40,6 +41,7 @@ class RowPlan:
     """
 
     group: RowGroup
+    refined: tuple[Expr, ...]
     tiling: Tiling
     reads: dict[Read, SplitAddress]
     output: SplitAddress
@@ -117,7 +119,7 @@ def _fitting(
     if len(stored) * columns * 4 > MAX_SCRATCH_BYTES:
         return None
     rows, _ = choose_blocks((tiling.num_rows, 1), lambda rows, _: rows * columns * WORK_PER_ELEMENT)
-    return RowPlan(group, tiling, found, output, phases, stored, cpu.lanes, rows)
+    return RowPlan(group, tuple(exprs), tiling, found, output, phases, stored, cpu.lanes, rows)
 
 
 def _phases(group: RowGroup) -> tuple[tuple[int, ...], ...]:

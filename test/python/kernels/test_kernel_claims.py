@@ -1,0 +1,80 @@
+"""What kernels claim about their addresses is proved, and a wrong address is found."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
+
+import kernel_programs
+import row_programs
+import test_attention
+from mlir import ir
+
+from smartmem_mlir.index_maps.evidence import Rewrite, check_rewrites, dump_rewrites, parse_rewrites
+from smartmem_mlir.index_maps.expr import Expr
+from smartmem_mlir.ir import make_context
+from smartmem_mlir.kernels.addresses import SplitAddress
+from smartmem_mlir.kernels.cpu import attention_plan, plan, row_plan
+from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE
+from smartmem_mlir.targets import load_pipeline
+from smartmem_mlir.transforms.evidence import recording
+from smartmem_mlir.transforms.registry import run_pipeline
+
+CONTRACTIONS = "\n".join(kernel_programs.build(name).text() for name in kernel_programs.PROGRAMS)
+ROWS = "\n".join(row_programs.build(name).text() for name in row_programs.PROGRAMS)
+ATTENTION = "\n".join(case.text(case.name) for case in test_attention.CASES)
+
+
+def recorded(text: str, transform: str = "") -> list[Rewrite]:
+    """What is claimed, by one pass or by all of them."""
+    with make_context(allow_unregistered_dialects=True):
+        module = ir.Module.parse(text)
+        module.operation.attributes[ATTRIBUTE] = ir.DenseI64ArrayAttr.get([8, 16])
+        pipeline = load_pipeline("cpu").text()
+        with recording() as evidence:
+            run_pipeline(module, pipeline.replace("select-layouts,", "select-layouts{layouts=paper},"))
+    return [rewrite for rewrite in evidence.rewrites if rewrite.transform.endswith(transform)]
+
+
+@pytest.mark.parametrize(("text", "least"), [(CONTRACTIONS, 200), (ROWS, 50), (ATTENTION, 100)])
+def test_every_claim_is_proved(text: str, least: int) -> None:
+    rewrites = recorded(text)
+    assert check_rewrites(parse_rewrites(dump_rewrites(rewrites))) == []
+    assert sum(rewrite.transform == "smartmem-lower-groups-to-cpu" for rewrite in rewrites) >= least
+
+
+def off_by_one(address: SplitAddress | None) -> SplitAddress | None:
+    return None if address is None else replace(address, outer=address.outer + 1)
+
+
+@pytest.mark.parametrize("module", [plan, row_plan])
+def test_a_wrong_address_is_found(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = module.split_address
+    monkeypatch.setattr(module, "split_address", lambda address, tiling: off_by_one(split(address, tiling)))
+    name, programs = ("scaled_norm", row_programs) if module is row_plan else ("windows", kernel_programs)
+    assert check_rewrites(recorded(programs.build(name).text(), "lower-groups-to-cpu")) != []
+
+
+def test_a_wrong_place_in_a_packed_weight_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = plan.packed_address
+    monkeypatch.setattr(plan, "packed_address", lambda tiling: off_by_one(packed(tiling)))
+    text = kernel_programs.build("bias_and_tanh").text()
+    assert check_rewrites(recorded(text, "lower-groups-to-cpu")) != []
+
+
+def test_a_wrong_address_in_attention_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = attention_plan.simplify_exprs
+
+    def wrong(exprs: Sequence[Expr], box: object) -> tuple[Expr, ...]:
+        return tuple(expr + 1 for expr in right(exprs, box))
+
+    monkeypatch.setattr(attention_plan, "simplify_exprs", wrong)
+    case = test_attention.CASES[0]
+    assert check_rewrites(recorded(case.text(case.name), "lower-groups-to-cpu")) != []
