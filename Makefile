@@ -9,7 +9,7 @@ CXX_FILES = $(shell git ls-files '*.cpp' '*.h')
 JOBS ?= $(shell nproc)
 FUZZ_EXAMPLES ?= 10000
 
-.PHONY: help setup system-packages demo test test-lit test-python fuzz bench-check lint format docs wheel clean
+.PHONY: help setup system-packages demo test test-lit test-python fuzz bench-check lint format docs wheel wheel-check clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -42,8 +42,9 @@ test-lit: setup
 test-python: setup
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
-fuzz: setup ## Run FUZZ_EXAMPLES (10,000) random programs through the passes, against NumPy
+fuzz: setup ## Run FUZZ_EXAMPLES (10,000) random programs through the passes and through IREE, against NumPy
 	SMARTMEM_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -q test/python/transforms/test_differential.py
+	$(BIN)/python test/python/fuzz/fuzz.py --examples $(FUZZ_EXAMPLES) --output out/fuzz
 
 bench-check: setup ## Compare kernels and bytes of the small models with the committed counts
 	$(BIN)/python benchmarks/check.py
@@ -64,7 +65,10 @@ docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python tools/generate_docs.py
 
 wheel: setup ## Build a wheel into dist/
-	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	$(BIN)/python tools/build_wheel.py
+
+wheel-check: setup ## Build a wheel, install it into a new venv, run the demo there
+	$(BIN)/python tools/build_wheel.py --check
 
 clean: ## Remove build outputs and .venv
 	rm -rf $(VENV) build dist out .mypy_cache .ruff_cache .pytest_cache
