@@ -6,9 +6,9 @@
     python benchmarks/full_size.py --models models --ours              # ours
     python benchmarks/full_size.py --small                             # the small variants, which need no export
 
-Results go to `results/baseline_full.json` (or `--output`), a line for each model, after each model; models that are
-not named keep their lines. Levels are tried in the order of `--levels` until one compiles and verifies; what went wrong
-at the others is recorded. Compilation and verification run in a process of their own each: peak memory is that of the
+Results go to `results/baseline_full.json`, ours to `results/smartmem_full.json` (or `--output`), a line for each model,
+after each model; models that are not named keep their lines. Levels are tried in the order of `--levels` until one
+compiles and verifies; what went wrong at the others is recorded. Compilation and verification run in a process of their own each: peak memory is that of the
 largest process (the importer, iree-compile or the reference among them), and one that is killed stops nothing.
 """
 
@@ -36,7 +36,7 @@ from smartmem_mlir.zoo.cards import CARDS
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "test" / "cases" / "zoo"
-OUTPUT = Path(__file__).resolve().parent / "results" / "baseline_full.json"
+RESULTS = Path(__file__).resolve().parent / "results"
 LEVELS = ("O3", "O2", "O1", "O0")
 GRACE_S = 10.0
 WHAT = (
@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--ours", action="store_true", help="our pipeline instead of plain IREE")
     parser.add_argument("--levels", default=",".join(LEVELS), help="optimisation levels, in the order to try")
     parser.add_argument("--time-limit", type=float, default=3600.0, help="seconds for one step of one model")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write; rows of other models stay")
+    parser.add_argument("--output", type=Path, help="file to write; rows of other models stay")
     parser.add_argument("--step", choices=sorted(STEPS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
@@ -67,6 +67,7 @@ def main() -> int:
     unknown = [name for name in options.names if name not in CARDS]
     if unknown:
         parser.error(f"unknown model '{unknown[0]}'; models: {', '.join(CARDS)}")
+    output = options.output or RESULTS / ("smartmem_full.json" if options.ours else "baseline_full.json")
     good = True
     for name in options.names or CARDS:
         with tempfile.TemporaryDirectory(prefix="smartmem-full-") as scratch:
@@ -76,7 +77,7 @@ def main() -> int:
                 good = good and name not in options.names
                 continue
             row = {"model": name, **_try_levels(model, Path(scratch), options)}
-        _record(options.output, row)
+        _record(output, row, options.ours)
         print(json.dumps(row), flush=True)
         good = good and row["level"] is not None
     return 0 if good else 1
@@ -165,6 +166,8 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
         opt_level=request["level"],
         timeout_s=request["time_limit"],
     )
+    if compiled.report.fallbacks:
+        return {"error": f"compile: {compiled.report.fallbacks[0].error}"}
     flow = compiled.report.flow
     return {
         "kernels": flow.kernels,
@@ -190,12 +193,13 @@ STEPS = {"compile": _compile, "verify": _verify}
 """What is done with each model, in order."""
 
 
-def _record(output: Path, row: dict[str, Any]) -> None:
+def _record(output: Path, row: dict[str, Any], ours: bool) -> None:
     """Put a model's row into the file, in the zoo's order, a line each."""
     rows = {old["model"]: old for old in json.loads(output.read_text())["rows"]} if output.exists() else {}
     rows[row["model"]] = row
     lines = ",\n".join(f"  {json.dumps(rows[name])}" for name in CARDS if name in rows)
-    head = {"what": WHAT, "command": "benchmarks/full_size.py", "compiler": package_version(COMPILER_PACKAGE)}
+    command = f"benchmarks/full_size.py{' --ours' if ours else ''}"
+    head = {"what": WHAT, "command": command, "compiler": package_version(COMPILER_PACKAGE)}
     text = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items())
     output.write_text(f'{{\n{text},\n "rows": [\n{lines}\n ]\n}}\n')
 
