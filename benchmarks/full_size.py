@@ -8,8 +8,9 @@
 
 Results go to `results/baseline_full.json`, ours to `results/smartmem_full.json` (or `--output`), a line for each model,
 after each model; models that are not named keep their lines. Levels are tried in the order of `--levels` until one
-compiles and verifies; what went wrong at the others is recorded. Compilation and verification run in a process of their own each: peak memory is that of the
-largest process (the importer, iree-compile or the reference among them), and one that is killed stops nothing.
+compiles and verifies; what went wrong at the others is recorded. Compilation and verification run in a process of their
+own each: peak memory is that of the largest process (the importer, iree-compile or the reference among them), and one
+that is killed stops nothing.
 """
 
 from __future__ import annotations
