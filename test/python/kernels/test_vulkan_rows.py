@@ -6,12 +6,14 @@ import re
 import sys
 from pathlib import Path
 
+import arithmetic as math_
 import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
 from compiled import CompiledPrograms, vulkan_device
+from program import Program
 from row_programs import LEFT_TO_IREE, PROGRAMS, build
 
 
@@ -35,3 +37,16 @@ def test_rows_are_one_kernel(compiled: CompiledPrograms, name: str) -> None:
     assert body is not None
     assert body[0].count('"flow.dispatch"') == (0 if name in LEFT_TO_IREE else 1)
     assert ("linalg.generic" in body[0]) == (name in LEFT_TO_IREE)
+
+
+def test_equal_norms_share_a_kernel_and_keep_their_weights(tmp_path: Path) -> None:
+    program = Program("two_norms")
+    x = program.argument([24, 40])
+    for _ in range(3):
+        normal = math_.layer_norm(program, x, [1])
+        scaled = math_.binary(program, normal, program.argument([40]), "mulf", [1])
+        x = math_.binary(program, scaled, program.argument([40]), "addf", [1])
+    program.results.append(x)
+    compiled = CompiledPrograms([program], tmp_path, vulkan_device(1024), "paper", "vulkan", "vulkan", "vulkan")
+    assert compiled.lowered.count('"hal.executable.source"') == 1
+    np.testing.assert_allclose(compiled.run(program)[0], x.array, rtol=2e-5, atol=2e-5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import prod
 
 from mlir import ir
 from mlir.dialects import arith, scf, vector
@@ -14,11 +13,13 @@ from smartmem_mlir.kernels.addresses import LANE, PANEL, ROW, SplitAddress, spli
 from smartmem_mlir.kernels.cpu.lanes import splat
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.bodies import evaluate
+from smartmem_mlir.kernels.spirv.border import write_border
 from smartmem_mlir.kernels.spirv.control import when
 from smartmem_mlir.kernels.spirv.plan import ShaderPlan
+from smartmem_mlir.kernels.spirv.routes import quarter, route
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.sources import Source, quarter
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Vectors
+from smartmem_mlir.kernels.spirv.sources import Source
+from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Place, VectorMemory
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
@@ -60,7 +61,9 @@ class ContractionShader:
         else:
             for i, total in enumerate(sums):
                 self._finish(integers.add(self._row, i), total)
-        self._border(thread)
+        output = plan.group.output.value
+        binding = self._bindings[output]
+        write_border(thread, plan.group.border, shape_of(output), binding, plan.workgroups, plan.invocations)
 
     def _existing_lanes(self) -> list[ir.Value]:
         """The numbers of the panel's lanes; the last one again for lanes that the dimension does not have."""
@@ -175,11 +178,12 @@ class ContractionShader:
 
     def _store(self, row: ir.Value, value: ir.Value) -> None:
         output = self._plan.group.output
-        binding, address = self._bindings[output.value], self._address(output)
-        if isinstance(binding, Vectors):
-            binding.store((self._at(quarter(address.outer), row),), value)
+        binding = self._bindings[output.value]
+        if isinstance(binding, VectorMemory):
+            binding.store(self._place(output, binding, row), value)
             return
         assert isinstance(binding, Elements)
+        address = self._address(output)
         at = self._at(address.outer, row)
         extent = self._plan.tiling.extents[self._plan.tiling.lane]
         for lane in range(WIDTH):
@@ -194,10 +198,11 @@ class ContractionShader:
         number = splat_constant(read.value)
         if number is not None:
             return splat(number, WIDTH)
-        binding, address = self._bindings[read.value], self._address(read)
-        if isinstance(binding, Vectors):
-            return binding.load((self._at(quarter(address.outer), row),))
+        binding = self._bindings[read.value]
+        if isinstance(binding, VectorMemory):
+            return binding.load(self._place(read, binding, row))
         assert isinstance(binding, Elements)
+        address = self._address(read)
         at = self._at(address.outer, row)
         if not address.lanes:
             return vector.broadcast(ir.VectorType.get([WIDTH], ir.F32Type.get()), binding.load(at))
@@ -208,34 +213,10 @@ class ContractionShader:
         assert address is not None, "the plan has checked every address"
         return address
 
+    def _place(self, read: Read, binding: VectorMemory, row: ir.Value) -> Place:
+        """Of the vector of lanes that is read or written after the sum."""
+        x, *rest = route(read.access, shape_of(read.value), self._plan.tiling, binding)
+        return self._at(quarter(x.outer), row), *(self._at(part.outer, row) for part in rest)
+
     def _at(self, outer: Expr, row: ir.Value) -> ir.Value:
         return integers.evaluate(outer, {ROW: row, PANEL: self._panel, LANE: integers.constant(0)})
-
-    def _border(self, thread: Thread) -> None:
-        """The constants around the result, divided among all threads of the kernel."""
-        plan, output = self._plan, self._plan.group.output.value
-        if not plan.group.border:
-            return
-        x, y = thread.workgroup
-        width, height = plan.workgroups
-        workgroup = integers.add(integers.scale(y, width), x)
-        first = integers.add(integers.scale(workgroup, plan.invocations), thread.local)
-        step = integers.constant(width * height * plan.invocations)
-        binding, shape = self._bindings[output], shape_of(output)
-        unit = WIDTH if isinstance(binding, Vectors) else 1
-        for box, number in plan.group.border:
-            extents = [*box.extents[:-1], box.extents[-1] // unit]
-            loop = scf.ForOp(first, integers.constant(prod(extents)), step)
-            with ir.InsertionPoint(loop.body):
-                at, rest = integers.constant(0), loop.induction_variable
-                for axis in reversed(range(len(shape))):
-                    stride = prod(shape[axis + 1 :]) // (unit if axis < len(shape) - 1 else 1)
-                    low = box.lo[axis] // (unit if axis == len(shape) - 1 else 1)
-                    position = integers.add(integers.remainder(rest, extents[axis]) if axis else rest, low)
-                    at = integers.add(at, integers.scale(position, stride))
-                    rest = integers.divide(rest, extents[axis])
-                if isinstance(binding, Vectors):
-                    binding.store((at,), splat(number, WIDTH))
-                elif isinstance(binding, Elements):
-                    binding.store(at, arith.constant(ir.F32Type.get(), number))
-                scf.YieldOp([])

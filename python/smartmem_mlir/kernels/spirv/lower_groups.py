@@ -14,20 +14,20 @@ from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.addresses import split_address
 from smartmem_mlir.kernels.cpu.lower_attention import read_attention
-from smartmem_mlir.kernels.cpu.lower_groups import (
-    CONSTANTS,
-    GROUP,
-    _dissolve,
-    _is_argument,
-    _is_f32,
-    _parameter,
-    _symbols,
-    _unique,
-    _without_operands,
-)
 from smartmem_mlir.kernels.cpu.lower_rows import read_rows
 from smartmem_mlir.kernels.executable import dispatch
 from smartmem_mlir.kernels.fates import tell_views
+from smartmem_mlir.kernels.groups import (
+    CONSTANTS,
+    GROUP,
+    dissolve,
+    is_argument,
+    is_f32,
+    parameter,
+    symbols,
+    unique,
+    without_operands,
+)
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
 from smartmem_mlir.kernels.spirv.contraction import ContractionShader
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
@@ -45,7 +45,7 @@ from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, plan_rows
 from smartmem_mlir.kernels.spirv.rows import RowShader
 from smartmem_mlir.kernels.spirv.shader import Interface, Thread, assemble
 from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Vectors
-from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, is_bordered, read_contraction_group
+from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.form_groups import form_contraction_groups, form_row_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
@@ -106,22 +106,22 @@ def lower_groups(root: ir.Operation, device: Device) -> int:
     """
     module = root.regions[0].blocks[0]
     names: dict[str, str] = {}
-    taken = _symbols(module)
+    taken = symbols(module)
     lowered = 0
     _dissolve_attention(root)
     for op in block_operations(root):
         if op.name != GROUP:
             continue
-        key = f"{_constants(op)} {_without_operands(op)}"
+        key = f"{_constants(op)} {without_operands(op)}"
         with ir.InsertionPoint(op), op.location:
             kernel = _contraction(op, device.limits) or _rows(op, device.limits)
         if kernel is None:
-            _dissolve(op)
+            dissolve(op)
             continue
         tell_views(op)
         with ir.InsertionPoint(op), op.location:
             if key not in names:
-                names[key] = _unique(kernel.stem, taken)
+                names[key] = unique(kernel.stem, taken)
                 _add(module, names[key], kernel, device)
             result = dispatch(names[key], kernel.operands, op.results[0].type)
         op.results[0].replace_all_uses_with(result)
@@ -134,10 +134,10 @@ def _dissolve_attention(root: ir.Operation) -> None:
     """Its contractions and its softmax get groups of their own."""
     found = [op for op in block_operations(root) if op.name == GROUP and read_attention(op) is not None]
     for op in found:
-        _dissolve(op)
+        dissolve(op)
     if found:
         form_contraction_groups(root)
-        form_row_groups(root)
+        form_row_groups(root, borders=True)
 
 
 def _add(module: ir.Block, name: str, kernel: _Kernel, device: Device) -> None:
@@ -166,17 +166,17 @@ def _contraction(op: ir.Operation, limits: GpuLimits) -> _Kernel | None:
     # Before the contraction stands what scales a factor of it.
     first = next((i for i, inner in enumerate(kept) if is_contraction(inner)), None)
     group = None if first is None else read_contraction_group(kept[first:])
-    if group is None or not all(_is_f32(value.type) for value in (*op.operands, *op.results)):
+    if group is None or not all(is_f32(value.type) for value in (*op.operands, *op.results)):
         return None
     if not all(can_evaluate(step.body) for step in group.steps):
         return None
-    plan = plan_contraction(group, limits, constant_rhs=_parameter(op, group.rhs) is not None)
+    plan = plan_contraction(group, limits, constant_rhs=parameter(op, group.rhs) is not None)
     if plan is None:
         return None
     group = plan.group
     scale = () if group.scale is None else (group.scale.read,)
     reads = (*group.lhs.reads, group.rhs, *scale, *reads_after_sum(group))
-    arguments = tuple(dict.fromkeys(read.value for read in reads if _is_argument(read.value)))
+    arguments = tuple(dict.fromkeys(read.value for read in reads if is_argument(read.value)))
     operands = _operands(op, arguments)
     if plan.packed:
         rhs = arguments.index(group.rhs.value)
@@ -188,12 +188,12 @@ def _contraction(op: ir.Operation, limits: GpuLimits) -> _Kernel | None:
 def _rows(op: ir.Operation, limits: GpuLimits) -> _Kernel | None:
     """A group that is a computation over rows."""
     group = read_rows(op)
-    if group is None or not all(_is_f32(value.type) for value in (*op.operands, *op.results)):
+    if group is None or not all(is_f32(value.type) for value in (*op.operands, *op.results)):
         return None
     plan = plan_rows(group, limits)
     if plan is None:
         return None
-    arguments = tuple(dict.fromkeys(read.value for read in plan.reads if _is_argument(read.value)))
+    arguments = tuple(dict.fromkeys(read.value for read in plan.reads if is_argument(read.value)))
     bindings = bind_rows(plan, arguments)
     stem = f"rows_{plan.tiling.num_rows}x{plan.tiling.panel_width * prod(plan.tiling.reduction_extents)}"
     operands = tuple(_operands(op, arguments))
@@ -207,6 +207,7 @@ def bind_rows(plan: RowShaderPlan, arguments: Sequence[ir.Value]) -> dict[ir.Val
     for read, address in (*plan.reads.items(), (output, plan.output)):
         whole = direction_of(read.value, address, plan.tiling) is Direction.LANES
         by_vectors[read.value] = by_vectors.get(read.value, True) and whole
+    by_vectors[output.value] = by_vectors[output.value] and _is_whole(plan.group.border)
     return _bindings([*arguments, output.value], by_vectors, output.value)
 
 
@@ -235,7 +236,7 @@ def bind(plan: ShaderPlan, arguments: Sequence[ir.Value]) -> dict[ir.Value, Bind
         use(group.scale.read.value, False)
     for read in reads_after_sum(group):
         use(read.value, _is_vector(read, plan))
-    use(group.output.value, _is_vector(group.output, plan) and _is_whole_border(group))
+    use(group.output.value, _is_vector(group.output, plan) and _is_whole(group.border))
     return _bindings([*arguments, group.output.value], by_vectors, group.output.value)
 
 
@@ -251,8 +252,9 @@ def _is_vector(read: Read, plan: ShaderPlan) -> bool:
     return direction_of(read.value, address, plan.tiling) is Direction.LANES
 
 
-def _is_whole_border(group: ContractionGroup) -> bool:
-    return all(box.lo[-1] % WIDTH == 0 and box.extents[-1] % WIDTH == 0 for box, _ in group.border)
+def _is_whole(border: Sequence[tuple[Box, float]]) -> bool:
+    """Whether a border is of whole vectors."""
+    return all(box.lo[-1] % WIDTH == 0 and box.extents[-1] % WIDTH == 0 for box, _ in border)
 
 
 def pack(plan: ShaderPlan, weight: ir.Value) -> ir.Value:

@@ -16,7 +16,7 @@ from math import prod
 
 from mlir import ir
 
-from smartmem_mlir.index_maps.expr import Dim, Expr, delinearize, dim
+from smartmem_mlir.index_maps.expr import Dim, Expr, dim
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, PANEL, ROW, SplitAddress, Tiling, split_address
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
@@ -66,14 +66,19 @@ class Operand:
     """How a kernel reads one tensor.
 
     Args:
-        value: The tensor.
-        address: Of an element, over the tiling.
+        read: The tensor and which element of it.
+        address: Of that element, over the tiling.
         direction: What a load brings.
     """
 
-    value: ir.Value
+    read: Read
     address: SplitAddress
     direction: Direction
+
+    @property
+    def value(self) -> ir.Value:
+        """The tensor."""
+        return self.read.value
 
     @property
     def is_aligned(self) -> bool:
@@ -201,10 +206,10 @@ def _load_plan(group: ContractionGroup, tiling: Tiling, packed: bool) -> ShaderP
     if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
         return None
     left = tuple(
-        Operand(read.value, address, direction_of(read.value, address, tiling))
+        Operand(read, address, direction_of(read.value, address, tiling))
         for read, address in zip(group.lhs.reads, parts, strict=True)
     )
-    right = Operand(group.rhs.value, rhs, Direction.LANES if packed else direction_of(group.rhs.value, rhs, tiling))
+    right = Operand(group.rhs, rhs, Direction.LANES if packed else direction_of(group.rhs.value, rhs, tiling))
     return ShaderPlan(group, tiling, left, right, scale, packed, _step(group, tiling, left, right))
 
 
@@ -218,17 +223,20 @@ def _step(group: ContractionGroup, tiling: Tiling, lhs: tuple[Operand, ...], rhs
 
 def direction_of(value: ir.Value, address: SplitAddress, tiling: Tiling) -> Direction:
     """What four adjacent elements of a tensor are, where vectors of it are aligned."""
-    if prod(shape_of(value)) % WIDTH:
-        return Direction.NONE
+    return Direction.NONE if prod(shape_of(value)) % WIDTH else direction_of_address(address, tiling)
+
+
+def direction_of_address(address: SplitAddress, tiling: Tiling) -> Direction:
+    """What four elements at successive numbers are, where vectors of them begin at multiples of four."""
     if address.lanes == 1:
         whole_panels = tiling.extents[tiling.lane] % WIDTH == 0
         aligned = is_multiple(address.outer) and is_multiple(address.inner)
         return Direction.LANES if aligned and whole_panels else Direction.NONE
     if not tiling.reductions or tiling.reduction_extents[-1] % WIDTH or address.lanes % WIDTH:
         return Direction.NONE
-    innermost = dim(FIRST_REDUCTION + len(tiling.reductions) - 1)
-    rest = address.inner - innermost
-    adjacent = FIRST_REDUCTION + len(tiling.reductions) - 1 not in rest.dims
+    innermost = FIRST_REDUCTION + len(tiling.reductions) - 1
+    rest = address.inner - dim(innermost)
+    adjacent = innermost not in rest.dims
     return Direction.TERMS if adjacent and is_multiple(address.outer) and is_multiple(rest) else Direction.NONE
 
 
@@ -240,14 +248,19 @@ def is_multiple(expr: Expr) -> bool:
 def packed_address(tiling: Tiling) -> SplitAddress:
     """Address in a packed weight: [outer panels, reductions, lanes], lanes filled up with zeros to whole vectors."""
     count = tiling.panels_per_lane_range
-    *_, in_range = delinearize(dim(PANEL), (max(1, tiling.num_panels // count), count))
     outer = dim(PANEL) // count if tiling.num_panels > count else Expr(0)
     step = count * WIDTH
     inner = Expr(0)
     for i in reversed(range(len(tiling.reductions))):
         inner = inner + dim(FIRST_REDUCTION + i) * step
         step *= tiling.reduction_extents[i]
-    return SplitAddress(outer * step + in_range * WIDTH, inner, 1)
+    return SplitAddress(outer * step + packed_row(tiling), inner, 1)
+
+
+def packed_row(tiling: Tiling) -> Expr:
+    """Where a panel's lanes begin in the row of lanes of a packed weight."""
+    count = tiling.panels_per_lane_range
+    return (dim(PANEL) % count if tiling.num_panels > count else dim(PANEL)) * WIDTH
 
 
 def reads_after_sum(group: ContractionGroup) -> list[Read]:

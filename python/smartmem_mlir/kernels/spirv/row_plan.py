@@ -7,18 +7,20 @@ loads and computes again what it needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from mlir import ir
 
-from smartmem_mlir.index_maps.expr import ZERO, dim
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.refine import Refinement, refine
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
 from smartmem_mlir.kernels.spirv.plan import WIDTH, GpuLimits
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup, combination
+from smartmem_mlir.transforms.structured import Access
 from smartmem_mlir.transforms.view_ops import splat_constant
 
 _INVOCATIONS = 128
@@ -38,6 +40,7 @@ class RowShaderPlan:
         reads: Address of everything that is read.
         output: Address of the result.
         phases: Numbers of the reducing steps, by the pass over the row in which each is computed.
+        refined: Each dimension of the group over the tiling's iteration space.
         threads: Threads that share a row.
         rows: Rows of a workgroup.
     """
@@ -47,8 +50,13 @@ class RowShaderPlan:
     reads: dict[Read, SplitAddress]
     output: SplitAddress
     phases: tuple[tuple[int, ...], ...]
+    refined: tuple[Expr, ...]
     threads: int
     rows: int
+
+    def access(self, read: Read) -> Access:
+        """Coordinates of what is read or written over the tiling's iteration space."""
+        return tuple(expr.substitute(self.refined) for expr in read.access)
 
     @property
     def invocations(self) -> int:
@@ -90,12 +98,15 @@ def plan_rows(group: RowGroup, limits: GpuLimits) -> RowShaderPlan | None:
     """Chooses lanes and threads; None when no column dimension is adjacent in memory wherever it is read."""
     if not all(can_evaluate(step.body) for step in group.steps if step.kind is not Kind.REDUCE):
         return None
-    reads = {
-        argument
-        for step in group.steps
-        for argument in step.arguments
-        if isinstance(argument, Read) and splat_constant(argument.value) is None
-    }
+    # In program order: equal groups must come to kernels with equal arguments.
+    reads = list(
+        dict.fromkeys(
+            argument
+            for step in group.steps
+            for argument in step.arguments
+            if isinstance(argument, Read) and splat_constant(argument.value) is None
+        )
+    )
     refinement = _column_refinement(group, reads)
     if refinement is None:
         return None
@@ -116,7 +127,7 @@ def plan_rows(group: RowGroup, limits: GpuLimits) -> RowShaderPlan | None:
     return None
 
 
-def _column_refinement(group: RowGroup, reads: set[Read]) -> Refinement | None:
+def _column_refinement(group: RowGroup, reads: Sequence[Read]) -> Refinement | None:
     """Columns split so that no address divides them; rows stay, their addresses may divide."""
     at = [dim(d) if d in group.columns else ZERO for d in range(len(group.extents))]
     accesses = [[expr.substitute(at) for expr in read.access] for read in (*reads, group.output)]
@@ -124,7 +135,7 @@ def _column_refinement(group: RowGroup, reads: set[Read]) -> Refinement | None:
 
 
 def _fitting(
-    group: RowGroup, reads: set[Read], refinement: Refinement, tiling: Tiling, limits: GpuLimits
+    group: RowGroup, reads: Sequence[Read], refinement: Refinement, tiling: Tiling, limits: GpuLimits
 ) -> RowShaderPlan | None:
     exprs = refinement.exprs()
 
@@ -138,7 +149,7 @@ def _fitting(
     found = {read: address for read in reads if (address := split(read)) is not None and address.lanes in (0, 1)}
     if len(found) < len(reads):
         return None
-    plan = RowShaderPlan(group, tiling, found, output, reduction_phases(group), 1, 1)
+    plan = RowShaderPlan(group, tiling, found, output, reduction_phases(group), exprs, 1, 1)
     most = min(limits.invocations, _INVOCATIONS, limits.shared_bytes // (2 * WIDTH * 4))
     threads = 1
     while threads * 2 <= most and threads * _VECTORS_PER_THREAD < plan.vectors:
@@ -146,7 +157,7 @@ def _fitting(
     rows = 1
     while rows * 2 * threads <= most and rows < tiling.num_rows:
         rows *= 2
-    shaped = RowShaderPlan(group, tiling, found, output, plan.phases, threads, rows)
+    shaped = replace(plan, threads=threads, rows=rows)
     return shaped if shaped.workgroups[0] <= limits.workgroups[0] else None
 
 

@@ -13,14 +13,15 @@ from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, ROW, SplitAddress
 from smartmem_mlir.kernels.cpu.lanes import splat
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.bodies import evaluate
+from smartmem_mlir.kernels.spirv.border import write_border
 from smartmem_mlir.kernels.spirv.control import when
+from smartmem_mlir.kernels.spirv.routes import quarter, route
 from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, combination_of
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.sources import quarter
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Vectors
+from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Place, VectorMemory
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind
-from smartmem_mlir.transforms.view_ops import splat_constant
+from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 _RADIX = 8
 """Threads whose totals one thread adds at a time."""
@@ -86,6 +87,9 @@ class RowShader:
             self._write_row(held)
         else:
             self._write_number()
+        output = plan.group.output.value
+        binding = self._bindings[output]
+        write_border(thread, plan.group.border, shape_of(output), binding, plan.workgroups, plan.invocations)
 
     def _place(self, trip: int | ir.Value) -> _Place:
         """The vector of a trip: the threads of a row take them in turn."""
@@ -210,9 +214,8 @@ class RowShader:
 
     def _load(self, read: Read, place: _Place) -> ir.Value:
         binding, address = self._bindings[read.value], self._plan.reads[read]
-        if isinstance(binding, Vectors):
-            at = self._at(quarter(address.outer), quarter(address.inner), place)
-            return binding.load((integers.add(at, place.vector),))
+        if isinstance(binding, VectorMemory):
+            return binding.load(self._vector_place(read, binding, place))
         assert isinstance(binding, Elements)
         at = self._at(address.outer, address.inner, place)
         if not address.lanes:
@@ -229,6 +232,12 @@ class RowShader:
     def _at(self, outer: Expr, inner: Expr, place: _Place) -> ir.Value:
         values = {FIRST_REDUCTION + i: column for i, column in enumerate(place.columns)}
         return integers.evaluate(outer + inner, {ROW: self._row, **values})
+
+    def _vector_place(self, read: Read, binding: VectorMemory, place: _Place) -> Place:
+        """Of a vector that is read or written."""
+        x, *rest = route(self._plan.access(read), shape_of(read.value), self._plan.tiling, binding)
+        along = integers.add(self._at(quarter(x.outer), quarter(x.inner), place), place.vector)
+        return along, *(self._at(part.outer, part.inner, place) for part in rest)
 
     def _write_row(self, held: Sequence[_Place] | None) -> None:
         if held is not None:
@@ -249,9 +258,8 @@ class RowShader:
         when(conditions, lambda: self._store_vector(binding, output, value, place))
 
     def _store_vector(self, binding: Binding, output: SplitAddress, value: ir.Value, place: _Place) -> None:
-        if isinstance(binding, Vectors):
-            at = self._at(quarter(output.outer), quarter(output.inner), place)
-            binding.store((integers.add(at, place.vector),), value)
+        if isinstance(binding, VectorMemory):
+            binding.store(self._vector_place(self._plan.group.output, binding, place), value)
             return
         assert isinstance(binding, Elements)
         width = self._plan.tiling.panel_width

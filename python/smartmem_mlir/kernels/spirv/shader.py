@@ -14,6 +14,7 @@ from mlir.dialects import func
 from mlir.passmanager import PassManager
 
 from smartmem_mlir._smartmem import serialize_spirv
+from smartmem_mlir.kernels.spirv.metadata import with_lines
 from smartmem_mlir.kernels.spirv.storage import Binding
 
 _LOWERING = (
@@ -125,7 +126,7 @@ def assemble(interface: Interface, body: Body) -> bytes:
                 body(Thread(interface))
                 func.ReturnOp([])
         PassManager.parse(_LOWERING).run(module.operation)
-        return serialize_spirv(_as_spirv_module(module, interface, triple))
+        return _with_metadata(serialize_spirv(_as_spirv_module(module, interface, triple)), interface)
 
 
 def _variables(interface: Interface) -> None:
@@ -185,6 +186,12 @@ def _as_spirv_module(module: ir.Module, interface: Interface, triple: str) -> ir
         )
     made.verify()
     return made
+
+
+def _with_metadata(binary: bytes, interface: Interface) -> bytes:
+    """A shader that says which of its bindings are images."""
+    lines = [line for number, binding in enumerate(interface.bindings) if (line := binding.metadata(number))]
+    return with_lines(binary, [f"smartmem.kernel.v1 name={interface.name} exact", *lines]) if lines else binary
 
 
 def _pointer(pointee: str, storage: str) -> ir.Type:

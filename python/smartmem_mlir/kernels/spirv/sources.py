@@ -11,12 +11,9 @@ from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.plan import Direction, Operand, ShaderPlan
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Vectors
-
-
-def quarter(expr: Expr) -> Expr:
-    """A quarter of an expression that is visibly a multiple of four."""
-    return Expr(expr.const // WIDTH, tuple((atom, coefficient // WIDTH) for atom, coefficient in expr.terms))
+from smartmem_mlir.kernels.spirv.routes import is_divided, packed_route, quarter, route
+from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Place, VectorMemory
+from smartmem_mlir.transforms.view_ops import shape_of
 
 
 class Source:
@@ -32,73 +29,83 @@ class Source:
         self._plan = plan
         self._operand = operand
         self._binding = binding
-        self._by_vectors = isinstance(binding, Vectors)
+        if plan.packed and operand is plan.rhs:
+            self._route = packed_route(plan.tiling, binding)
+        else:
+            self._route = route(operand.read.access, shape_of(operand.read.value), plan.tiling, binding)
+        self._divided = [is_divided(binding, coordinate) for coordinate in range(len(self._route))]
 
-    def bases(self, first_row: ir.Value, panel: ir.Value, rows: int) -> list[ir.Value]:
-        """The part of the address that is fixed for each of successive rows."""
-        address = self._operand.address
-        outer = quarter(address.outer) if self._by_vectors else address.outer
-        first = integers.evaluate(outer, {ROW: first_row, PANEL: panel})
-        stride = SplitAddress(outer, Expr(0), 0).row_stride
-        if stride is not None:
-            return [integers.add(first, stride * i) for i in range(rows)]
-        others = [integers.add(first_row, i) for i in range(1, rows)]
-        return [first, *(integers.evaluate(outer, {ROW: row, PANEL: panel}) for row in others)]
+    def bases(self, first_row: ir.Value, panel: ir.Value, rows: int) -> list[Place]:
+        """The part of the place that is fixed for each of successive rows."""
+        by_coordinate = [
+            _rows(quarter(part.outer) if divided else part.outer, first_row, panel, rows)
+            for part, divided in zip(self._route, self._divided, strict=True)
+        ]
+        return list(zip(*by_coordinate, strict=True))
 
-    def factors(self, base: ir.Value, trips: Sequence[ir.Value], lanes: Sequence[ir.Value]) -> list[ir.Value]:
+    def factors(self, base: Place, trips: Sequence[ir.Value], lanes: Sequence[ir.Value]) -> list[ir.Value]:
         """A vector over the lanes for each term of a trip.
 
         Args:
-            base: The part of the address that is fixed.
+            base: The part of the place that is fixed.
             trips: Of each loop over the sum.
             lanes: Numbers of the lanes that exist.
         """
+        terms = range(self._plan.step)
+        memory = self._binding
+        if isinstance(memory, VectorMemory):
+            if self._operand.direction is Direction.LANES:
+                return [memory.load(self._moved(base, term, trips)) for term in terms]
+            start = self._moved(base, 0, trips)
+            if self._operand.address.lanes:
+                return _transpose([memory.load(self._lane(start, lane)) for lane in lanes])
+            loaded = memory.load(start)
+            return [vector.broadcast(_vector_type(), vector.extract(loaded, [], [term])) for term in terms]
+        assert isinstance(memory, Elements)
+        places = [self._moved(base, term, trips) for term in terms]
         if not self._operand.address.lanes:
-            return [vector.broadcast(_vector_type(), element) for element in self._elements(base, trips)]
-        if self._by_vectors and self._operand.direction is Direction.LANES:
-            return [self._vector(base, self._inner(term), trips) for term in range(self._plan.step)]
-        stride = self._operand.address.lanes
-        if self._by_vectors:
-            starts = [integers.add(base, integers.scale(lane, stride // WIDTH)) for lane in lanes]
-            return _transpose([self._vector(start, self._inner(0), trips) for start in starts])
-        assert isinstance(self._binding, Elements)
-        found = []
-        for term in range(self._plan.step):
-            at = self._add(base, self._inner(term), trips)
-            found.append(self._binding.gather([integers.add(at, integers.scale(lane, stride)) for lane in lanes]))
-        return found
+            return [vector.broadcast(_vector_type(), memory.load(at)) for (at,) in places]
+        return [memory.gather([self._lane(place, lane)[0] for lane in lanes]) for place in places]
 
-    def _elements(self, base: ir.Value, trips: Sequence[ir.Value]) -> list[ir.Value]:
-        """One element for each term of a trip, the same for all lanes."""
-        if self._by_vectors:
-            loaded = self._vector(base, self._inner(0), trips)
-            return [vector.extract(loaded, [], [term]) for term in range(self._plan.step)]
-        return [self._element(base, self._inner(term), trips) for term in range(self._plan.step)]
+    def _lane(self, place: Place, lane: ir.Value) -> Place:
+        """The place of another lane."""
+        strides = [
+            part.lanes // WIDTH if divided else part.lanes
+            for part, divided in zip(self._route, self._divided, strict=True)
+        ]
+        return tuple(
+            integers.add(at, integers.scale(lane, stride)) if stride else at
+            for at, stride in zip(place, strides, strict=True)
+        )
 
-    def _inner(self, term: int) -> Expr:
-        """The part of the address that moves with the sum, over trips, for a term of a trip."""
+    def _moved(self, base: Place, term: int, trips: Sequence[ir.Value]) -> Place:
+        """The place of a term of a trip."""
+        values = {FIRST_REDUCTION + i: trip for i, trip in enumerate(trips)}
+        moved = []
+        for at, part, divided in zip(base, self._route, self._divided, strict=True):
+            inner = self._over_trips(part.inner, term)
+            inner = quarter(inner) if divided else inner
+            moved.append(at if inner == Expr(0) else integers.add(at, integers.evaluate(inner, values)))
+        return tuple(moved)
+
+    def _over_trips(self, inner: Expr, term: int) -> Expr:
+        """What moves with the sum, over trips instead of terms."""
         count = len(self._plan.tiling.reductions)
         if not count:
-            return Expr(0)
-        terms = [dim(FIRST_REDUCTION + i) for i in range(count - 1)]
+            return inner
+        outer = [dim(FIRST_REDUCTION + i) for i in range(count - 1)]
         innermost = dim(FIRST_REDUCTION + count - 1) * self._plan.step + term
-        before = [Expr(0)] * FIRST_REDUCTION
-        return self._operand.address.inner.substitute([*before, *terms, innermost])
+        return inner.substitute([*[Expr(0)] * FIRST_REDUCTION, *outer, innermost])
 
-    def _vector(self, base: ir.Value, inner: Expr, trips: Sequence[ir.Value]) -> ir.Value:
-        assert isinstance(self._binding, Vectors)
-        return self._binding.load((self._add(base, quarter(inner), trips),))
 
-    def _element(self, base: ir.Value, inner: Expr, trips: Sequence[ir.Value]) -> ir.Value:
-        assert isinstance(self._binding, Elements)
-        return self._binding.load(self._add(base, inner, trips))
-
-    @staticmethod
-    def _add(base: ir.Value, inner: Expr, trips: Sequence[ir.Value]) -> ir.Value:
-        if inner == Expr(0):
-            return base
-        values = {FIRST_REDUCTION + i: trip for i, trip in enumerate(trips)}
-        return integers.add(base, integers.evaluate(inner, values))
+def _rows(outer: Expr, first_row: ir.Value, panel: ir.Value, rows: int) -> list[ir.Value]:
+    """A coordinate for each of successive rows."""
+    first = integers.evaluate(outer, {ROW: first_row, PANEL: panel})
+    stride = SplitAddress(outer, Expr(0), 0).row_stride
+    if stride is not None:
+        return [integers.add(first, stride * i) for i in range(rows)]
+    others = [integers.add(first_row, i) for i in range(1, rows)]
+    return [first, *(integers.evaluate(outer, {ROW: row, PANEL: panel}) for row in others)]
 
 
 def _vector_type() -> ir.VectorType:

@@ -1,7 +1,7 @@
 """How a kernel reads and writes a tensor: by elements or by vectors of four, in a buffer or in an image.
 
-A kernel computes coordinates and never asks which memory they lead to: a place has one coordinate in a buffer, counted
-in elements or in vectors, and two in an image (x in texels, y).
+A kernel computes places and never asks which memory they lead to: a place has one coordinate in a buffer, counted in
+elements or in vectors, and two in an image (x in texels, y), which its addresses give without dividing.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ Place = tuple[ir.Value, ...]
 """Coordinates of an element or a vector."""
 WIDTH = 4
 """Elements of a vector: a texel."""
+_VECTOR = "vector<4xf32>"
 
 
 class Binding(ABC):
@@ -37,6 +38,10 @@ class Binding(ABC):
     @abstractmethod
     def pointer_type(self) -> str:
         """Type of the variable."""
+
+    def metadata(self, number: int) -> str | None:
+        """What the image layer must know of the binding of this number, None if nothing."""
+        return None
 
     def bind(self) -> None:
         """Takes the variable's address, at the insertion point."""
@@ -95,10 +100,26 @@ class Elements(_Buffer):
         self._store(at, value)
 
 
-class Vectors(_Buffer):
-    """A buffer of vectors of four f32."""
+class VectorMemory(Binding):
+    """Memory that is accessed by whole vectors of four f32."""
 
-    element = "vector<4xf32>"
+    @abstractmethod
+    def load(self, place: Place) -> ir.Value:
+        """A vector."""
+
+    @abstractmethod
+    def store(self, place: Place, value: ir.Value) -> None:
+        """Writes a vector."""
+
+    @abstractmethod
+    def place(self, number: ir.Value) -> Place:
+        """Where the vector of this number, in row-major order, is."""
+
+
+class Vectors(_Buffer, VectorMemory):
+    """A buffer of vectors."""
+
+    element = _VECTOR
     bytes_per_element = 16
 
     def load(self, place: Place) -> ir.Value:
@@ -108,3 +129,59 @@ class Vectors(_Buffer):
     def store(self, place: Place, value: ir.Value) -> None:
         """Writes a vector."""
         self._store(place[0], value)
+
+    def place(self, number: ir.Value) -> Place:
+        """The number."""
+        return (number,)
+
+
+class Image(VectorMemory):
+    """A two-dimensional image of four f32 a texel: read through the texture path, or written.
+
+    Args:
+        name: Symbol of its variable.
+        writable: Whether the kernel writes it; it then does not read it.
+        split: The first of the tensor's dimensions that run along x; those before it run along y.
+        extents: Texels along x and y.
+    """
+
+    def __init__(self, name: str, writable: bool, split: int, extents: tuple[int, int]) -> None:
+        super().__init__(name, writable)
+        self.split = split
+        self.extents = extents
+
+    @property
+    def _type(self) -> str:
+        use = "NoSampler, Rgba32f" if self.writable else "NeedSampler, Unknown"
+        return f"!spirv.image<f32, Dim2D, NoDepth, NonArrayed, SingleSampled, {use}>"
+
+    @property
+    def pointer_type(self) -> str:
+        """Type of the variable."""
+        return f"!spirv.ptr<{self._type}, UniformConstant>"
+
+    def metadata(self, number: int) -> str:
+        """Its extents and format, in the image layer's words."""
+        width, height = self.extents
+        return f"smartmem.image.v1 set=0 binding={number} w={width} h={height} fmt=rgba32f"
+
+    def load(self, place: Place) -> ir.Value:
+        """A texel."""
+        at = self._coordinates(place)
+        return ir.Operation.create("spirv.ImageFetch", [ir.Type.parse(_VECTOR)], [self._image(), at]).results[0]
+
+    def store(self, place: Place, value: ir.Value) -> None:
+        """Writes a texel."""
+        ir.Operation.create("spirv.ImageWrite", operands=[self._image(), self._coordinates(place), value])
+
+    def place(self, number: ir.Value) -> Place:
+        """Its row and what is left."""
+        return integers.remainder(number, self.extents[0]), integers.divide(number, self.extents[0])
+
+    def _image(self) -> ir.Value:
+        return ir.Operation.create("spirv.Load", [ir.Type.parse(self._type)], [self.variable]).results[0]
+
+    @staticmethod
+    def _coordinates(place: Place) -> ir.Value:
+        pair = ir.VectorType.get([2], integers.i32())
+        return ir.Operation.create("spirv.CompositeConstruct", [pair], list(place)).results[0]
