@@ -8,8 +8,10 @@ gathered by address arithmetic and a residual addition that reads windows back w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, TypeAlias
 
 from mlir import ir
 
@@ -24,6 +26,21 @@ from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_group
 from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
+
+Group: TypeAlias = ContractionGroup | AttentionGroup | RowGroup
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of group.
+
+    Args:
+        starts: Whether a group may start with an operation.
+        grow: The largest group that starts with it.
+    """
+
+    starts: Callable[[ir.Operation], bool]
+    grow: Callable[[ir.Operation, Positions], Group | None]
 
 
 def form_groups(root: ir.Operation, row_borders: bool = False) -> int:
@@ -41,32 +58,12 @@ def form_groups(root: ir.Operation, row_borders: bool = False) -> int:
 
 def form_attention_groups(root: ir.Operation) -> int:
     """Puts each attention into a `smartmem.group`; returns how many there are."""
-    operations = block_operations(root)
-    order = Positions(operations)
-    formed = 0
-    for op in [op for op in operations if is_contraction(op)]:
-        group = grow_attention(op, order)
-        if group is not None:
-            _outline(group)
-            formed += 1
-    erase_dead(root)
-    return formed
+    return _form(root, _Kind(is_contraction, grow_attention))
 
 
 def form_contraction_groups(root: ir.Operation) -> int:
     """Puts each contraction that no group has, with what follows it, into one; returns how many there are."""
-    operations = block_operations(root)
-    order = Positions(operations)
-    formed = 0
-    # Only elementwise operations join a group, so that no contraction of this list is gone when its turn comes.
-    for op in [op for op in operations if is_contraction(op)]:
-        group = grow_contraction(op, order)
-        if group is not None:
-            order.add(_outline(group), order.of(group.members[-1]))
-            _erase_unused(group)
-            formed += 1
-    erase_dead(root)
-    return formed
+    return _form(root, _Kind(is_contraction, grow_contraction))
 
 
 def form_row_groups(root: ir.Operation, borders: bool = False) -> int:
@@ -79,21 +76,7 @@ def form_row_groups(root: ir.Operation, borders: bool = False) -> int:
     Returns:
         How many groups were made.
     """
-    operations = block_operations(root)
-    order = Positions(operations)
-    formed = 0
-    taken: set[int] = set()
-    for position, op in enumerate(operations):
-        if position in taken or not is_structured(op):
-            continue
-        group = _grow_rows(op, order, borders)
-        if group is not None:
-            taken.update(map(order.of, group.members))
-            order.add(_outline(group), order.of(group.members[-1]))
-            _erase_unused(group)
-            formed += 1
-    erase_dead(root)
-    return formed
+    return _form(root, _Kind(is_structured, partial(_grow_rows, borders=borders)))
 
 
 def _grow_rows(reduction: ir.Operation, order: Positions, borders: bool) -> RowGroup | None:
@@ -104,7 +87,28 @@ def _grow_rows(reduction: ir.Operation, order: Positions, borders: bool) -> RowG
     return read_row_group([*members, *(border_of(members) if borders else [])])
 
 
-def _outline(group: ContractionGroup | AttentionGroup | RowGroup) -> ir.Operation:
+def _form(root: ir.Operation, kind: _Kind) -> int:
+    """Forms the groups of a kind, in program order: what one has taken is gone for those after it."""
+    operations = block_operations(root)
+    order = Positions(operations)
+    taken: set[int] = set()
+    formed = 0
+    for position, op in enumerate(operations):
+        if position in taken or not kind.starts(op):
+            continue
+        group = kind.grow(op, order)
+        if group is None:
+            continue
+        places = [order.of(member) for member in group.members]
+        taken.update(places)
+        order.add(_outline(group), places[-1])
+        _erase_unused(group)
+        formed += 1
+    erase_dead(root)
+    return formed
+
+
+def _outline(group: Group) -> ir.Operation:
     """Makes a `smartmem.group` of the group's members, which computes for all that are not among them."""
     members = _with_operand_views(group)
     result = group.output.value
@@ -115,14 +119,14 @@ def _outline(group: ContractionGroup | AttentionGroup | RowGroup) -> ir.Operatio
     return made
 
 
-def _erase_unused(group: ContractionGroup | RowGroup) -> None:
+def _erase_unused(group: Group) -> None:
     """At once: a later group must not take what this one has computed."""
     for op in reversed(group.members):
         if is_unused(op):
             op.erase()
 
 
-def _with_operand_views(group: ContractionGroup | AttentionGroup | RowGroup) -> list[ir.Operation]:
+def _with_operand_views(group: Group) -> list[ir.Operation]:
     """The members and, before them, the views and initial values that they read."""
     found: list[ir.Operation] = []
     seen = set(group.members)

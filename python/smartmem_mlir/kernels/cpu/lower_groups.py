@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from mlir import ir
 
-from smartmem_mlir.kernels import groups
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.launches import form_launches
 from smartmem_mlir.kernels.cpu.lower_attention import attention_kernel, read_attention
@@ -17,24 +16,13 @@ from smartmem_mlir.kernels.cpu.lower_rows import read_rows, row_kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.run_launch import LaunchWriter
 from smartmem_mlir.kernels.fates import tell_views
-from smartmem_mlir.kernels.groups import dissolve
+from smartmem_mlir.kernels.groups import GROUP, dissolve
 from smartmem_mlir.transforms.form_groups import form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option
 
 ATTRIBUTE = "smartmem.cpu_vectors"
 """Module attribute, [f32 lanes of a vector register, number of registers]: what the target's CPU has."""
-
-# The shaders' lowering knows these by the names that they had here.
-CONSTANTS = groups.CONSTANTS
-GROUP = groups.GROUP
-_dissolve = groups.dissolve
-_is_argument = groups.is_argument
-_is_f32 = groups.is_f32
-_parameter = groups.parameter
-_symbols = groups.symbols
-_unique = groups.unique
-_without_operands = groups.without_operands
 
 
 @dataclass(frozen=True)
