@@ -9,7 +9,7 @@ CXX_FILES = $(shell git ls-files '*.cpp' '*.h')
 JOBS ?= $(shell nproc)
 FUZZ_EXAMPLES ?= 10000
 
-.PHONY: help setup system-packages demo test test-lit test-python fuzz bench-check lint format docs wheel wheel-check clean
+.PHONY: help setup system-packages demo test test-lit test-python fuzz bench-check lint format docs site wheel wheel-check clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -64,6 +64,10 @@ format: setup ## Rewrite sources in the project's style
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python tools/generate_docs.py
 
+site: setup ## Build the documentation's site into site/; warnings are errors
+	$(BIN)/python -m pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 wheel: setup ## Build a wheel into dist/
 	$(BIN)/python tools/build_wheel.py
 
@@ -71,4 +75,4 @@ wheel-check: setup ## Build a wheel, install it into a new venv, run the demo th
 	$(BIN)/python tools/build_wheel.py --check
 
 clean: ## Remove build outputs and .venv
-	rm -rf $(VENV) build dist out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist out site .mypy_cache .ruff_cache .pytest_cache

@@ -14,6 +14,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +102,23 @@ def generate_passes() -> str:
     return NOTICE.format(source="the passes' docstrings and the lit tests they name") + "\n".join(lines)
 
 
-PAGES = {"docs/dialect.md": generate_dialect, "docs/passes.md": generate_passes}
+def generate_picture(layout: str, shape: tuple[int, ...]) -> str:
+    """A layout as SVG, for the pages that show one."""
+    from smartmem_mlir.report.pictures.drawing import draw
+    from smartmem_mlir.report.pictures.layout import picture_of
+    from smartmem_mlir.report.pictures.svg import render_svg
+
+    return render_svg(draw(picture_of(layout, shape)))
+
+
+CHANNELS_IN_TEXELS = "(d0, d1, d2, d3) -> (d0, d1 floordiv 4, d2, d3, d1 mod 4), image2d"
+PADDED_ROWS = "(d0, d1) -> (d0, d1 mod 8), buffer, pad = -inf"
+PAGES = {
+    "docs/dialect.md": generate_dialect,
+    "docs/passes.md": generate_passes,
+    "docs/pictures/image2d.svg": partial(generate_picture, CHANNELS_IN_TEXELS, (1, 6, 2, 3)),
+    "docs/pictures/padded.svg": partial(generate_picture, PADDED_ROWS, (3, 5)),
+}
 
 
 def main() -> int:
