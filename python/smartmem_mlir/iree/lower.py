@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir.ir import (
     Attribute,
+    BoolAttr,
     DenseI64ArrayAttr,
     DictAttr,
     F64Type,
@@ -102,6 +103,8 @@ def _vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
                 "workgroups": DenseI64ArrayAttr.get(list(vulkan.max_workgroup_count[:2])),
                 "spirv_version": StringAttr.get(vulkan.spirv_version),
                 "executable_target": StringAttr.get(executable_target(target)),
+                "image_extent": IntegerAttr.get(i64, vulkan.max_image_extent),
+                "prefers_images": BoolAttr.get(vulkan.prefers_images),
             }
         )
 

@@ -100,6 +100,8 @@ class VulkanTarget(Document):
         max_workgroup_invocations: Largest workgroup as a product.
         max_shared_memory_bytes: Workgroup memory.
         max_workgroup_count: Largest grid along x, y, z.
+        max_image_extent: Largest two-dimensional image along each axis, in texels.
+        prefers_images: Whether images are read so much faster than buffers that tensors which can be images should be.
         lanes: f32 multiply-adds that the device starts in one cycle, on all its cores: how far kernels divide their
             work.
     """
@@ -120,6 +122,8 @@ class VulkanTarget(Document):
     max_workgroup_invocations: WorkgroupExtent
     max_shared_memory_bytes: Annotated[int, Field(ge=1024, le=1 << 20)]
     max_workgroup_count: Annotated[tuple[GridExtent, GridExtent, GridExtent], BeforeValidator(_as_tuple)]
+    max_image_extent: Annotated[int, Field(ge=256, le=1 << 16)] = 4096
+    prefers_images: bool = False
     lanes: Annotated[int, Field(ge=4, le=1 << 20)] = 1024
 
     @model_validator(mode="after")

@@ -10,6 +10,9 @@ import mlir.ir as ir
 
 from smartmem_mlir.transforms.pass_base import Pass, PassError, option
 
+ONCE = "smartmem.once"
+"""Attribute of a `flow.dispatch` whose operands are weights: it runs when the module is loaded."""
+DISPATCH_OP = "flow.dispatch"
 PARAMETER_OP = "smartmem.parameter"
 GROUP_OP = "smartmem.group"
 
@@ -56,6 +59,8 @@ class ConvertToIree(Pass):
                 )
             parameter.results[0].replace_all_uses_with(load.results[0])
             parameter.erase()
+        for dispatch in [found for found in _find(op, DISPATCH_OP) if ONCE in found.attributes]:
+            _run_once(dispatch, body, taken)
         for group in _find(op, GROUP_OP):
             _create_dispatch_region(group)
 
@@ -79,6 +84,44 @@ def quote(text: str) -> str:
         chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:02X}" for byte in text.encode()
     )
     return f'"{escaped}"'
+
+
+def _run_once(dispatch: ir.Operation, body: ir.Block, taken: set[str]) -> None:
+    """Moves a dispatch whose operands are weights to where the module is loaded; its result becomes a global."""
+    tensor = dispatch.results[0].type
+    symbol = _unique_symbol("once", taken)
+    name, reference = ir.StringAttr.get(symbol), ir.FlatSymbolRefAttr.get(symbol)
+    function = dispatch.parent
+    while function.parent.name != "builtin.module":
+        function = function.parent
+    with dispatch.location, ir.InsertionPoint(function):
+        ir.Operation.create(
+            "util.global",
+            attributes={
+                "sym_name": name,
+                "sym_visibility": ir.StringAttr.get("private"),
+                "type": ir.TypeAttr.get(tensor),
+            },
+        )
+        initializer = ir.Operation.create(
+            "util.initializer",
+            attributes={"function_type": ir.TypeAttr.get(ir.FunctionType.get([], []))},
+            regions=1,
+        )
+    block = ir.Block.create_at_start(initializer.regions[0], [])
+    loads = [operand.owner for operand in dispatch.operands]
+    with dispatch.location, ir.InsertionPoint(dispatch):
+        load = ir.Operation.create("util.global.load", results=[tensor], attributes={"global": reference})
+    dispatch.results[0].replace_all_uses_with(load.results[0])
+    del dispatch.attributes[ONCE]
+    with dispatch.location, ir.InsertionPoint(block):
+        operands = [original.clone().results[0] for original in loads]
+        moved = dispatch.clone()
+        for number, operand in enumerate(operands):
+            moved.operands[number] = operand
+        ir.Operation.create("util.global.store", operands=[moved.results[0]], attributes={"global": reference})
+        ir.Operation.create("util.return")
+    dispatch.erase()
 
 
 def _create_dispatch_region(group: ir.Operation) -> None:

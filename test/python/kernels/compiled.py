@@ -83,7 +83,8 @@ def vulkan_device(lanes: int) -> dict[str, str]:
     """The attribute of a device within the Android baseline profile, with this many lanes."""
     target = executable_target(load_target("vulkan")).replace('"', '\\"')
     numbers = f"invocations = 128, shared_bytes = 16384, lanes = {lanes}, workgroups = array<i64: 65535, 65535>"
-    return {VULKAN_DEVICE: f'{{{numbers}, spirv_version = "1.3", executable_target = "{target}"}}'}
+    images = "image_extent = 4096, prefers_images = false"
+    return {VULKAN_DEVICE: f'{{{numbers}, spirv_version = "1.3", executable_target = "{target}", {images}}}'}
 
 
 def _signature(program: Program) -> tuple[list[TensorSpec], list[TensorSpec]]:
