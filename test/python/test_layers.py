@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"kernels"}),
     frozenset({"iree"}),
     frozenset({"report"}),
-    frozenset({"api"}),
+    frozenset({"api", "model_explorer"}),
     COMMANDS,
 )
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
