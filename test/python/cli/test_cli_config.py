@@ -42,7 +42,7 @@ def test_toml_and_yaml_say_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.toml", "modle = 1", "no such option 'modle'; did you mean 'model'"),
+        ("a.toml", "optlevel = 1", "no such option 'optlevel'; did you mean 'opt_level'"),
         ("a.toml", "model = ", "not TOML"),
         ("a.yaml", "{", "not YAML"),
         ("a.yaml", "- model", "expected a table"),
