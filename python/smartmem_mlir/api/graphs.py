@@ -11,6 +11,7 @@ from smartmem_mlir.api.options import CompileOptions, Progress, compiler_options
 from smartmem_mlir.api.verification import source_of
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.report.graph.build import graph_after, graph_before
+from smartmem_mlir.report.graph.membership import join
 from smartmem_mlir.report.graph.model import Graph
 from smartmem_mlir.report.measure import KernelTime
 
@@ -43,7 +44,7 @@ def graphs_of(
     try:
         options = CompileOptions(dims=report.source.dims, dtype=report.source.dtype, trusted=trusted)
         imported = import_model(source_of(report, model), options, progress)
-        graphs["before"] = graph_before(imported.module, report.movements)
+        graphs["before"], graphs["after"] = join(graph_before(imported.module, report.movements), graphs["after"])
     except SmartMemError as error:
         return graphs, error
     return graphs, None

@@ -141,6 +141,14 @@ def test_clicks_keys_and_filters(page: str) -> None:
         seen.found = document.activeElement.getAttribute("aria-label");
         find.value = "";
         document.getElementById("only-moves").click();
+        document.getElementById("only-moves").click();
+        view.selectNode(view.graph.nodes.findIndex(node => node.name === "product"));
+        seen.product = details();
+        document.querySelector("#details .link").click();
+        seen.state = document.body.dataset.state;
+        seen.kernel = details();
+        document.querySelector("[name=state][value=before]").click();
+        document.getElementById("only-moves").click();
         seen.moves = document.body.dataset.matches;
         const width = document.querySelector("#canvas svg").getAttribute("width");
         document.getElementById("zoom-in").click();
@@ -161,6 +169,9 @@ def test_clicks_keys_and_filters(page: str) -> None:
     assert (found["matches"], found["dimmed"]) == ("1", 7)
     assert found["found"] == "operator product"
     assert found["moves"] == "4"
+    assert "computed by the kernel" in found["product"]
+    assert found["state"] == "after"
+    assert re.search(r"computes.*product", found["kernel"])
     assert found["zoomed"] == pytest.approx(1.25)
 
 

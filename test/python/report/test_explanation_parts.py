@@ -8,6 +8,7 @@ from onnx import helper
 
 from smartmem_mlir.report.explanation import Movement
 from smartmem_mlir.report.graph.arrange import arrange
+from smartmem_mlir.report.graph.membership import join
 from smartmem_mlir.report.graph.model import Edge, Graph, Node
 from smartmem_mlir.report.measure import KernelTime, parse_statistics
 from smartmem_mlir.report.source_nodes import _location
@@ -46,6 +47,23 @@ def test_live_bytes() -> None:
     nodes = (node("x", "input"), node("a"), node("b"), node("c"))
     edges = (edge(0, 1, 8), edge(0, 3, 8), edge(1, 2, 4), edge(2, 3, 16))
     assert Graph(nodes=nodes, edges=edges).live_bytes() == [8, 12, 28, 24]
+
+
+def test_what_a_kernel_computes() -> None:
+    """scale, exp and sum belong to the kernel named after sum; the transpose to nobody; relu follows its source."""
+    turn = node("turn").model_copy(update={"verdict": "eliminated"})
+    before = Graph(
+        nodes=(node("x", "input"), node("matmul"), turn, node("scale"), node("exp"), node("sum"), node("relu")),
+        edges=(edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 4), edge(4, 5), edge(3, 5), edge(5, 6)),
+    )
+    kernels = [
+        Node(name="k0", kind="kernel", label="matmul", sources=("matmul",)),
+        Node(name="k1", kind="kernel", label="sum", sources=("sum",)),
+    ]
+    after = Graph(nodes=(node("x", "input"), *kernels), edges=(edge(0, 1), edge(1, 2)))
+    joined, with_all = join(before, after)
+    assert [each.computed_by for each in joined.nodes] == ["", "matmul", "", "sum", "sum", "sum", "sum"]
+    assert [each.sources for each in with_all.nodes] == [(), ("matmul",), ("sum", "scale", "exp", "relu")]
 
 
 def test_survivors_come_by_size_with_a_remedy() -> None:

@@ -22,6 +22,7 @@ class Node(_Part):
         label: What to print on it.
         sources: Names of the source nodes that it computes, the one that it is named after first.
         absorbed: Names of layout transformations that it reads or writes through.
+        computed_by: Label of the kernel that computes an operator; empty where that is not known.
         verdict: Of a layout transformation: "eliminated", "kept" or "constant"; of a kernel "movement" if it only
             moves data; else empty.
         reason: Why, as a sentence.
@@ -41,6 +42,7 @@ class Node(_Part):
     label: str
     sources: tuple[str, ...] = ()
     absorbed: tuple[str, ...] = ()
+    computed_by: str = ""
     verdict: str = ""
     reason: str = ""
     map: str = ""

@@ -8,6 +8,11 @@ function describeNode(graph, number, select) {
   add(node.kind, code(node.name));
   if (node.kind === "kernel") add("computes", names(node.sources));
   if (node.kind !== "operator") add("read or written through", names(node.absorbed));
+  if (node.computed_by) {
+    const button = cell("button", node.computed_by, "link");
+    button.addEventListener("click", () => findIn("after", node.computed_by));
+    add("computed by the kernel", button);
+  }
   if (node.verdict) add("verdict", node.verdict === "movement" ? "only moves data" : node.verdict);
   add("reason", node.reason);
   if (node.kind === "operator") add("taken over by", names(node.absorbed));

@@ -66,10 +66,13 @@ function fillSurvivors() {
 }
 
 // Shows a node of the model: in the state before, where it is a box of its own, if there is one.
-function find(name) {
-  const state = data.graphs.before ? "before" : "after";
+function find(name) { findIn(data.graphs.before ? "before" : "after", name); }
+
+function findIn(state, name) {
   if (document.body.dataset.state !== state) { document.querySelector(`[name=state][value=${state}]`).checked = true; showState(state); }
-  const number = data.graphs[state].nodes.findIndex(node => node.name === name || (node.sources || []).includes(name) || (node.absorbed || []).includes(name));
+  const nodes = data.graphs[state].nodes, lists = node => [node.sources, node.absorbed].flatMap(names => names || []);
+  let number = nodes.findIndex(node => node.name === name || node.label === name);
+  if (number < 0) number = nodes.findIndex(node => lists(node).includes(name));
   if (number >= 0) view.selectNode(number);
 }
 
