@@ -30,7 +30,8 @@ from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.targets import load_target
 
 SEEDS = (0, 1)
-VARIANTS = ["iree", "smartmem"]
+VARIANTS = ["iree", "smartmem", "smartmem-buffer", "smartmem-image"]
+"""Plain IREE; ours as the target says; ours with tensors in buffers, and in images where they can be."""
 
 
 def pack(path: Path, targets: list[str], out: Path, levels: list[str | None], variants: list[str]) -> None:
@@ -55,26 +56,28 @@ def pack(path: Path, targets: list[str], out: Path, levels: list[str | None], va
         for target in targets:
             for level in levels:
                 for variant in variants:
-                    baseline = variant == "iree"
+                    options = CompileOptions(
+                        target=target,
+                        baseline=variant == "iree",
+                        opt_level=level,  # type: ignore[arg-type]
+                        storage=variant.partition("-")[2] or None,  # type: ignore[arg-type]
+                    )
                     name = f"{path.stem}-{target}-{level or 'default'}-{variant}"
                     try:
-                        smartmem_mlir.compile(
-                            reseeded, out / name, force=True, target=target, baseline=baseline, opt_level=level
-                        )
+                        smartmem_mlir.compile(reseeded, out / name, options, force=True)
                     except SmartMemError as error:
                         print(f"{name}: {error}", flush=True)
                         shutil.rmtree(f"{out / name}.reproducer", ignore_errors=True)
                         continue
                     (out / name / "params.irpa").unlink()
-                    stored = stored_weights(imported, target, baseline)
+                    stored = stored_weights(imported, options)
                     (out / name / "weights.json").write_text(json.dumps(stored))
                     print(f"{name}: packed", flush=True)
 
 
-def stored_weights(imported: ImportedModel, target: str, baseline: bool) -> dict[str, tuple[str, str] | None]:
+def stored_weights(imported: ImportedModel, options: CompileOptions) -> dict[str, tuple[str, str] | None]:
     """The weights that the module reads; for a view of another weight, that weight's name and the view."""
-    options = CompileOptions(target=target, baseline=baseline)
-    description = load_target(target)
+    description = load_target(options.target)
     lowered = lower_isolated(imported.module, options.load_pipeline(description), description, CompilerOptions())
     return {
         key: None if derived is None else (derived.source, derived.view) for key, derived in lowered.parameters.items()
@@ -88,11 +91,13 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--target", action="append", required=True)
     parser.add_argument("--opt-level", action="append", help="repeat for several; by default the target's own")
-    parser.add_argument("--variant", action="append", choices=VARIANTS, help="repeat for several; by default both")
+    parser.add_argument(
+        "--variant", action="append", choices=VARIANTS, help="repeat for several; by default the first two"
+    )
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     for path in arguments.models:
-        pack(path, arguments.target, arguments.output, arguments.opt_level or [None], arguments.variant or VARIANTS)
+        pack(path, arguments.target, arguments.output, arguments.opt_level or [None], arguments.variant or VARIANTS[:2])
 
 
 if __name__ == "__main__":

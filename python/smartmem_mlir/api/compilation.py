@@ -14,8 +14,10 @@ from smartmem_mlir.api.values import as_sequence, example_arrays, onnx_dims, tor
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.ingress.model import ImportedModel, ImportOptions
 from smartmem_mlir.iree.archive import write_archive
+from smartmem_mlir.iree.assumptions import VulkanAssumptions
 from smartmem_mlir.iree.build import build, compile_to_flow
 from smartmem_mlir.iree.compiler import CompilerOptions
+from smartmem_mlir.iree.image_layer import CANARIES, compile_canaries
 from smartmem_mlir.iree.isolation import lower_isolated
 from smartmem_mlir.iree.stored_parameters import stored_parameters
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, RUNTIME_PACKAGE, package_version
@@ -135,6 +137,9 @@ def _write(imported: ImportedModel, staging: Path, plan: _Plan, clock: StageCloc
             # What plain IREE compiles at a level is a measurement.
             fall_back=not options.baseline,
         )
+        has_images = isinstance(built.assumptions, VulkanAssumptions) and built.assumptions.images
+        if has_images:
+            compile_canaries(staging, compiler)
         clock("writing the report")
         report = Report(
             tools=tool_versions(),
@@ -160,7 +165,10 @@ def _write(imported: ImportedModel, staging: Path, plan: _Plan, clock: StageCloc
             layouts=lowered.record.layouts,
             files={
                 name: directory.describe_file(staging / name, hashed=name != directory.PARAMETERS)
-                for name in (directory.VMFB, directory.PARAMETERS, directory.MODULE, directory.CERTIFICATES)
+                for name in (
+                    *(directory.VMFB, directory.PARAMETERS, directory.MODULE, directory.CERTIFICATES),
+                    *(CANARIES.values() if has_images else ()),
+                )
             },
             seconds=clock.stop(),
         )

@@ -11,6 +11,7 @@ from smartmem_mlir.api.options import Progress
 from smartmem_mlir.api.values import Array, flatten_named, like_inputs, to_array
 from smartmem_mlir.iree.assumptions import refuse_other_device
 from smartmem_mlir.iree.device import default_device, resolve_device
+from smartmem_mlir.iree.image_layer import enable
 from smartmem_mlir.report import directory
 from smartmem_mlir.report.inputs import check_inputs
 from smartmem_mlir.report.proofs import Proofs, check_directory
@@ -118,8 +119,12 @@ class CompiledModel:
         if device not in self._loaded:
             uri, properties = resolve_device(device)
             refuse_other_device(self.report.assumptions, properties)
-            from smartmem_mlir.iree.runtime import LoadedModule
+            if getattr(self.report.assumptions, "images", False):
+                enable()
+            from smartmem_mlir.iree.runtime import LoadedModule, prove_images
 
+            if getattr(self.report.assumptions, "images", False):
+                prove_images(self.path, uri)
             self._loaded[device] = LoadedModule(
                 self.path / directory.VMFB,
                 self.path / directory.PARAMETERS if self.report.weights else None,

@@ -30,6 +30,8 @@ class CompileOptions:
         pipeline: Name or path of the pass pipeline, the target's own if None; ignored for a baseline.
         layouts: How the order of dimensions of each tensor is chosen: "solver" for the cheapest of all by a model of
             the target, "paper" for the paper's rule; None leaves it to the pipeline.
+        storage: Where tensors that only generated shaders touch live: "buffer", "image", or "auto" for what the target
+            prefers; None leaves it to the pipeline.
         opt_level: Overrides the target's optimisation level.
         repair: Mend the Vulkan kernels that IREE makes wrongly; see `iree.shaders.repair` and `iree.vectors`.
             Without it the module is IREE's to the byte.
@@ -45,6 +47,7 @@ class CompileOptions:
     baseline: bool = False
     pipeline: str | None = None
     layouts: Literal["solver", "paper"] | None = None
+    storage: Literal["buffer", "image", "auto"] | None = None
     opt_level: Literal["O0", "O1", "O2", "O3"] | None = None
     repair: bool = True
     check: bool = False
@@ -55,9 +58,11 @@ class CompileOptions:
     def load_pipeline(self, target: TargetDescription) -> Pipeline:
         """The passes that these options ask for."""
         pipeline = load_pipeline("baseline" if self.baseline else self.pipeline or target.pipeline)
-        if self.layouts is None:
-            return pipeline
-        return pipeline.with_option("smartmem-select-layouts", "layouts", self.layouts)
+        if self.layouts is not None:
+            pipeline = pipeline.with_option("smartmem-select-layouts", "layouts", self.layouts)
+        if self.storage is not None:
+            pipeline = pipeline.with_option("smartmem-lower-groups-to-vulkan", "storage", self.storage)
+        return pipeline
 
 
 def resolve_options(options: CompileOptions | None, overrides: Mapping[str, Any]) -> CompileOptions:

@@ -39,6 +39,14 @@ class LayoutChoice(str, Enum):
     PAPER = "paper"
 
 
+class StorageChoice(str, Enum):
+    """Memories of tensors."""
+
+    BUFFER = "buffer"
+    IMAGE = "image"
+    AUTO = "auto"
+
+
 class EmitStage(str, Enum):
     """Stages whose text `--emit` prints."""
 
@@ -77,6 +85,13 @@ def compile_model(
         LayoutChoice | None,
         typer.Option(
             help="How to choose layouts: the cheapest of all, or the paper's rule; the pipeline's own by default.",
+            show_default=False,
+        ),
+    ] = None,
+    storage: Annotated[
+        StorageChoice | None,
+        typer.Option(
+            help="Where tensors live that only generated shaders touch; the target's preference by default.",
             show_default=False,
         ),
     ] = None,
@@ -128,6 +143,7 @@ def compile_model(
             baseline=baseline,
             pipeline=pipeline,
             layouts=layouts.value if layouts else None,
+            storage=storage.value if storage else None,
             opt_level=opt_level.value if opt_level else None,
             repair=repair,
             check=check,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from smartmem_mlir.errors import CompilerError, DeviceError
 from smartmem_mlir.iree.cpu import NOT_HARDWARE, Cpu, this_cpu
+from smartmem_mlir.iree.image_layer import uses_images
 from smartmem_mlir.iree.shaders import KernelNeeds, find_modules, needs_of
 from smartmem_mlir.iree.vulkan import VulkanDevice
 from smartmem_mlir.targets import TargetDescription
@@ -66,6 +67,7 @@ class VulkanAssumptions(BaseModel):
         binding_bytes: Largest tensor that is bound.
         dispatch_abi: How kernels receive their buffers.
         kernels: Number of SPIR-V modules looked at.
+        images: Whether kernels have images, which only a device with the image layer gives them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -83,6 +85,7 @@ class VulkanAssumptions(BaseModel):
     binding_bytes: int
     dispatch_abi: Literal["descriptors"] = "descriptors"
     kernels: int
+    images: bool = False
 
     def differences(self, device: VulkanDevice) -> list[str]:
         """Where `device` is not what the kernels assume, each as "wanted, given"."""
@@ -178,6 +181,7 @@ def vulkan_assumptions(vmfb: Path, target: TargetDescription, binding_bytes: int
         storage_buffers=max(kernel.storage_buffers for kernel in needs),
         binding_bytes=binding_bytes,
         kernels=len(needs),
+        images=uses_images(vmfb),
     )
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from smartmem_mlir.errors import DeviceError, InvalidModelError
 from smartmem_mlir.iree.archive import SCOPE
+from smartmem_mlir.iree.image_layer import CANARIES, prove_layer
 from smartmem_mlir.iree.toolchain import RUNTIME_PACKAGE, package_version
 from smartmem_mlir.signature import TensorSpec
 
@@ -151,6 +152,26 @@ class LoadedModule:
 
 
 @cache
+def prove_images(folder: Path, device_uri: str) -> None:
+    """Makes sure that a device has the image layer, before a module with image kernels is loaded on it.
+
+    Args:
+        folder: A compiled model's directory.
+        device_uri: Device as IREE names it.
+
+    Raises:
+        DeviceError: It does not have it.
+    """
+    texels = TensorSpec("texels", (4, 8, 4), "f32")
+
+    def load_mirror() -> LoadedModule:
+        return LoadedModule(folder / CANARIES["mirror"], None, device_uri, [texels], [texels], "mirror")
+
+    version = TensorSpec("version", (1,), "i32")
+    call = LoadedModule(folder / CANARIES["version"], None, device_uri, [], [version], "layer_version")
+    prove_layer(call, load_mirror)
+
+
 def _open_device(uri: str) -> Any:
     # Kernels are compiled for descriptors; by default the driver would also set up buffer device addresses.
     rt.flags.parse_flags("--vulkan_dispatch_abi=descriptor")

@@ -86,7 +86,7 @@ def summarize(module: ir.Module) -> FlowSummary:
     kernels = {
         entry: _describe_generated(entry, generated[entry], inference.traffic | loading.traffic)
         if entry in generated
-        else _describe(entry, bodies.get(entry))
+        else _describe(entry, bodies.get(entry), inference.traffic | loading.traffic)
         for entry in inference.kernels | loading.kernels
     }
     return FlowSummary(
@@ -149,9 +149,13 @@ def _bytes(value: ir.Value) -> int:
     return (tensor_bytes(value.type) or 0) if isinstance(value.type, ir.RankedTensorType) else 0
 
 
-def _describe(entry: tuple[str, str], body: ir.Operation | None) -> Kernel:
+def _describe(
+    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], tuple[int, int]]
+) -> Kernel:
     if body is None:
-        return Kernel(name=entry[1], kind="extern", calls=0, read_bytes=None, written_bytes=None)
+        # A shader: it reads its operands and writes its results, each once.
+        given, made = traffic[entry]
+        return Kernel(name=entry[1], kind="extern", calls=0, read_bytes=given, written_bytes=made)
     read, written = body_traffic(body)
     return Kernel(name=entry[1], kind=body_kind(body), calls=0, read_bytes=read, written_bytes=written)
 
