@@ -69,7 +69,7 @@ def _print_totals(totals: Mapping[str, Totals]) -> None:
         table.add_column(name, justify="right")
     rows: Sequence[tuple[str, str, Callable[[Any], str]]] = (
         ("layout transformations", "transforms", str),
-        ("their bytes", "transform_bytes", size),
+        ("bytes that these move, each as a kernel", "transform_bytes", size),
         ("kernels", "kernels", str),
         ("of them data movement", "movement_kernels", str),
         ("bytes of kernels", "kernel_bytes", size),

@@ -23,7 +23,8 @@ _REMEDIES: Final[Sequence[tuple[str, str]]] = (
     ),
     (
         "iteration space cannot be split",
-        "extents that the view's divisors divide, such as a window size or a number of heads without rest",
+        "a CPU target, whose kernels read through any such map; else one projection for each part of a fused one, or "
+        "extents that the view's divisors divide",
     ),
     (
         "border is no element",

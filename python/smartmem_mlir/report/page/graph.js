@@ -31,7 +31,7 @@ class GraphView {
     const group = svg("g", {class: `node ${node.kind} ${kind}`, transform: `translate(${this.x(number)} ${this.y(number)})`, tabindex: number ? -1 : 0, role: "button", "aria-label": `${node.kind} ${node.label}`, "data-node": number});
     group.append(svg("rect", {width: BOX_WIDTH, height: BOX_HEIGHT}));
     group.append(svg("text", {x: 8, y: 16}, shorten(node.label, 34)));
-    const below = node.kind === "kernel" ? [node.name, node.absorbed && `${node.absorbed.length} absorbed`, node.time_ns && timeText(node.time_ns)].filter(Boolean).join(" · ") : node.kind === "operator" ? (node.verdict || "") : node.kind;
+    const below = node.kind === "kernel" ? [node.name, node.sources && node.sources.length > 1 && `${node.sources.length} nodes`, node.absorbed && `${node.absorbed.length} absorbed`, node.time_ns && timeText(node.time_ns)].filter(Boolean).join(" · ") : node.kind === "operator" ? (node.verdict || "") : node.kind;
     group.append(svg("text", {class: "small", x: 8, y: 32}, shorten(below, 40)));
     group.append(svg("title", {}, `${node.label}\n${node.name}`));
     return group;

@@ -31,7 +31,7 @@ function applyFilter() {
 
 function fillTotals() {
   const rows = [
-    ["layout transformations", "transforms", String], ["their bytes", "transform_bytes", bytesText],
+    ["layout transformations", "transforms", String], ["bytes, each as a kernel", "transform_bytes", bytesText],
     ["kernels", "kernels", String], ["of them data movement", "movement_kernels", String],
     ["bytes of kernels", "kernel_bytes", bytesText], ["modelled time, one core", "modelled_ms", ms => `${ms.toPrecision(3)} ms`],
     ["measured time of kernels", "measured_ms", ms => `${ms.toPrecision(3)} ms`],
