@@ -8,11 +8,13 @@ from typing import ClassVar
 
 import mlir.ir as ir
 
+from smartmem_mlir.transforms.outline import clone_into
 from smartmem_mlir.transforms.pass_base import Pass, PassError, option
 
 ONCE = "smartmem.once"
 """Attribute of a `flow.dispatch` whose operands are weights: it runs when the module is loaded."""
 DISPATCH_OP = "flow.dispatch"
+LOAD_OP = "util.global.load"
 PARAMETER_OP = "smartmem.parameter"
 GROUP_OP = "smartmem.group"
 
@@ -52,7 +54,7 @@ class ConvertToIree(Pass):
                 if declared != tensor:
                     raise PassError(f"'{key}' is a {tensor} here and a {declared} elsewhere", op=parameter)
                 load = ir.Operation.create(
-                    "util.global.load",
+                    LOAD_OP,
                     results=[tensor],
                     attributes={"global": ir.FlatSymbolRefAttr.get(symbol), "is_immutable": ir.UnitAttr.get()},
                     ip=ir.InsertionPoint(parameter),
@@ -87,14 +89,16 @@ def quote(text: str) -> str:
 
 
 def _run_once(dispatch: ir.Operation, body: ir.Block, taken: set[str]) -> None:
-    """Moves a dispatch whose operands are weights to where the module is loaded; its result becomes a global."""
+    """Moves a dispatch that depends on weights alone to where the module is loaded; its result becomes a global."""
     tensor = dispatch.results[0].type
     symbol = _unique_symbol("once", taken)
     name, reference = ir.StringAttr.get(symbol), ir.FlatSymbolRefAttr.get(symbol)
-    function = dispatch.parent
-    while function.parent.name != "builtin.module":
-        function = function.parent
-    with dispatch.location, ir.InsertionPoint(function):
+    del dispatch.attributes[ONCE]
+    loads = [operand.owner for operand in dispatch.operands]
+    if any(isinstance(load, ir.Block) or load.operation.name != LOAD_OP for load in loads):
+        # Constants in the text, which only hand-written modules have: IREE does not take them in an initializer.
+        return
+    with dispatch.location, ir.InsertionPoint(_top_level(dispatch)):
         ir.Operation.create(
             "util.global",
             attributes={
@@ -109,19 +113,24 @@ def _run_once(dispatch: ir.Operation, body: ir.Block, taken: set[str]) -> None:
             regions=1,
         )
     block = ir.Block.create_at_start(initializer.regions[0], [])
-    loads = [operand.owner for operand in dispatch.operands]
-    with dispatch.location, ir.InsertionPoint(dispatch):
-        load = ir.Operation.create("util.global.load", results=[tensor], attributes={"global": reference})
-    dispatch.results[0].replace_all_uses_with(load.results[0])
-    del dispatch.attributes[ONCE]
+    made: dict[ir.Value, ir.Value] = {}
     with dispatch.location, ir.InsertionPoint(block):
-        operands = [original.clone().results[0] for original in loads]
-        moved = dispatch.clone()
-        for number, operand in enumerate(operands):
-            moved.operands[number] = operand
-        ir.Operation.create("util.global.store", operands=[moved.results[0]], attributes={"global": reference})
+        for op in [*(load.operation for load in loads), dispatch]:
+            clone_into(op, made)
+        stored = made[dispatch.results[0]]
+        ir.Operation.create("util.global.store", operands=[stored], attributes={"global": reference})
         ir.Operation.create("util.return")
+    with dispatch.location, ir.InsertionPoint(dispatch):
+        load = ir.Operation.create(LOAD_OP, results=[tensor], attributes={"global": reference})
+    dispatch.results[0].replace_all_uses_with(load.results[0])
     dispatch.erase()
+
+
+def _top_level(op: ir.Operation) -> ir.Operation:
+    """The operation of the module that another is in."""
+    while op.parent.name != "builtin.module":
+        op = op.parent
+    return op
 
 
 def _create_dispatch_region(group: ir.Operation) -> None:

@@ -115,7 +115,10 @@ class _Lowering:
                 packed.append(pack(kernel.plan, kernel.operand(weight)) if is_packed else None)  # type: ignore[arg-type]
         images = Images({}, {}, {})
         if self.storage == "image" or (self.storage == "auto" and self.device.prefers_images):
-            shapes = [None if value is None else shape_of(value) for value in packed]
+            shapes = [
+                shape_of(value) if value is not None and _is_stored(kernel) else None
+                for kernel, value in zip(self.kernels, packed, strict=True)
+            ]
             images = assign_images(self.kernels, shapes, self.device.image_extent)
         image_of = {self.kernels[number].op.results[0]: image for number, image in images.results.items()}
         for number, kernel in enumerate(self.kernels):
@@ -184,6 +187,15 @@ class _Lowering:
 
     def _add_shader(self, name: str, binary: bytes, reads: int, workgroups: tuple[int, int]) -> None:
         add_shader(self._module, name, binary, reads, workgroups, self.device.executable_target)
+
+
+def _is_stored(kernel: Kernel) -> bool:
+    """Whether a kernel's weight is in the parameter archive.
+
+    A constant in the module's text is not put into an image: IREE would evaluate the copy when it compiles, on the CPU.
+    """
+    weight = kernel.packed
+    return weight is not None and kernel.operand(weight).owner.operation.name == "smartmem.parameter"
 
 
 def _constants(op: ir.Operation) -> str:

@@ -318,7 +318,12 @@ def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
     waves = max(1.0, threads / limits.lanes)
     issue = WIDTH * plan.rows * plan.step + _LOAD_ISSUE * loads
     gather = plan.rows * (plan.splits + 4) * _LOAD_ISSUE * waves if plan.splits > 1 else 0.0
-    return trips * max(_LOAD_LATENCY, waves * issue) + gather
+    after = 0.0
+    for read in (*reads_after_sum(plan.group), plan.group.output):
+        address = split_address(read.address, plan.tiling)
+        whole = address is not None and direction_of(read.value, address, plan.tiling) is Direction.LANES
+        after += plan.rows * (1 if whole else WIDTH) * _LOAD_ISSUE * waves
+    return trips * max(_LOAD_LATENCY, waves * issue) + gather + after
 
 
 __all__ = ["LANE", "Direction", "GpuLimits", "Operand", "ShaderPlan", "plan_contraction"]

@@ -1,0 +1,48 @@
+"""Shaders that hand tensors to each other in images compute what NumPy computes, and do use images."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
+
+import numpy as np
+import pytest
+from image_programs import IN_BUFFERS, PROGRAMS, build
+
+RUNNER = Path(__file__).with_name("run_images.py")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of all programs, computed by a process of its own."""
+    path = tmp_path_factory.mktemp("images")
+    command = [sys.executable, str(RUNNER), str(path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "error" not in done.stderr, done.stderr[-2000:]
+    return path
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_result_is_numpys(folder: Path, name: str) -> None:
+    with np.load(folder / "results.npz") as results:
+        np.testing.assert_allclose(results[name], build(name).results[0].array, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_tensors_between_shaders_are_images(folder: Path, name: str) -> None:
+    lowered = (folder / "lowered.mlir").read_text()
+    body = re.search(rf"func\.func @{name}\(.*?\n  }}\n", lowered, re.DOTALL)
+    assert body is not None
+    shaders = re.findall(r"entry_points = \[@(\w+)::", body[0])
+    binaries = {
+        match[1]: bytes.fromhex(match[2])
+        for match in re.finditer(r'path = "(\w+)\.spv", data = dense<"0x([0-9A-F]+)">', lowered)
+    }
+    images = sum(binaries[shader].count(b"smartmem.image.v1") for shader in shaders)
+    # A tensor in an image has one kernel that writes it and at least one that reads it.
+    assert (images >= 2) == (name not in IN_BUFFERS)
