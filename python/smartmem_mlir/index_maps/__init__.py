@@ -24,7 +24,7 @@ expressions are strength-reduced by proved rules; passes then decide where the v
 | `unify` | `unify_pieces`: fewer pieces at the price of `mod` and `floordiv` |
 | `refine` | splitting an iteration space until accesses are strided |
 | `contiguity` | strides, run lengths, vector widths |
-| `cost` | instructions to evaluate a map or view |
+| `cost`, `separable` | instructions to evaluate a map or view; coordinates that are chosen one by one |
 | `text` | MLIR affine syntax for maps, a readable syntax for views, parsers for both |
 | `certificates` | `Certificate`, `CertificateLog`: evidence for each rewrite, re-checked by ISL |
 | `movement_claims` | `MovementClaim`: an operation is a view, checked by executing it |

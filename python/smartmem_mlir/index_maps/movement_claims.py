@@ -137,7 +137,11 @@ def _generic(operands: Sequence[Array], attributes: Attributes, shape: tuple[int
     result = np.full(shape, _OTHER_FILL, np.int64)
     read = tuple(evaluate(parse_map(attributes["reads"], space)))
     written = tuple(evaluate(parse_map(attributes["writes"], space)))
-    element = operands[0][read]
+    # Of a gather: the axis that is read at positions from a table.
+    source = operands[0]
+    if "table" in attributes:
+        source = np.take(source, np.asarray(attributes["table"]), attributes["axis"])
+    element = source[read]
     if written:
         result[written] = element
     else:

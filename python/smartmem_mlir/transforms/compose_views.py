@@ -11,6 +11,7 @@ from mlir import ir
 from smartmem_mlir.index_maps.compose import compose
 from smartmem_mlir.index_maps.cost import DEFAULT_WEIGHTS, view_cost
 from smartmem_mlir.index_maps.errors import ExpressionLimitExceeded, PieceLimitExceeded
+from smartmem_mlir.index_maps.separable import cost_by_choices
 from smartmem_mlir.index_maps.unify import unify_pieces
 from smartmem_mlir.index_maps.view import UNREAD, View
 from smartmem_mlir.transforms.claims import claim, is_recorded, tell
@@ -21,6 +22,8 @@ from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, w
 
 COPY_COST = 8.0
 """What copying an element costs, in instructions of `index_maps.cost`: a load, a store and their share of a loop."""
+MAX_SEPARABLE_PIECES = 3
+"""Pieces of each of two views that may have more pieces together than the bound: of borders of two axes."""
 PATIENCE = 8
 """How many views in a row are tried on a source that is too much for them. What a reshape cuts into many pieces, slices
 behind it may make whole again (relative positions in attention); but a chain of a thousand reshapes whose factors do
@@ -140,11 +143,14 @@ class _Upwards:
 def _compose(outer: View, inner: View, operand: int) -> View | None:
     """The composition, None where it costs more than both views and a copy between them, or is beyond all limits."""
     bound = view_cost(outer) + view_cost(inner) + COPY_COST
+    most = 1 + int(bound / DEFAULT_WEIGHTS.piece)
+    if max(len(outer.pieces), len(inner.pieces)) <= MAX_SEPARABLE_PIECES:
+        most = max(most, len(outer.pieces) * len(inner.pieces))
     try:
-        composed = compose(outer, inner, operand, max_pieces=1 + int(bound / DEFAULT_WEIGHTS.piece))
+        composed = compose(outer, inner, operand, max_pieces=most)
     except (PieceLimitExceeded, ExpressionLimitExceeded):
         return None
-    return composed if view_cost(composed) <= bound else None
+    return composed if cost_by_choices(composed) <= bound else None
 
 
 def _is_view_value(value: ir.Value) -> bool:

@@ -15,10 +15,11 @@ from mlir import ir
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.index_maps import movement
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, dim, dims
+from smartmem_mlir.index_maps.expr import Expr, dim, dims
 from smartmem_mlir.index_maps.movement_windows import pad
 from smartmem_mlir.index_maps.view import Piece, View
 from smartmem_mlir.transforms.index_expressions import IndexEvaluator
+from smartmem_mlir.transforms.projections import inverse_of_projection
 from smartmem_mlir.transforms.structured import (
     Access,
     StructuredOp,
@@ -27,6 +28,7 @@ from smartmem_mlir.transforms.structured import (
     static_shape,
     write_map,
 )
+from smartmem_mlir.transforms.tabulated import tabulated_read
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of
 
 Raised: TypeAlias = tuple[View, list[ir.Value]]
@@ -138,10 +140,11 @@ def _generic(op: ir.Operation) -> Raised | None:
     """A `linalg.generic` that only moves data: yields an operand's element or one gathered at computed indices."""
     moved = moved_element(op)
     if moved is None:
-        return None
+        tabulated = tabulated_read(op)
+        return None if tabulated is None else (tabulated.view(), [tabulated.source])
     structured, source, access = moved
     shape = shape_of(op.results[0])
-    result = _inverse_of_projection(structured.output_accesses[0], structured.extents, shape)
+    result = inverse_of_projection(structured.output_accesses[0], structured.extents, shape)
     if result is None:
         return None
     view = View.mapped(shape, shape_of(source), [expr.substitute(result) for expr in access])
@@ -205,7 +208,7 @@ def _known_element(value: ir.Value) -> Expr | None:
     structured = read_structured(op)
     if structured is None or not structured.is_elementwise or len(structured.outputs) != 1:
         return None
-    result = _inverse_of_projection(structured.output_accesses[0], structured.extents, shape_of(value))
+    result = inverse_of_projection(structured.output_accesses[0], structured.extents, shape_of(value))
     if result is None:
         return None
     evaluate = IndexEvaluator(structured.extents, _known_elements(structured))
@@ -230,20 +233,6 @@ def _constant_element(attr: ir.Attribute) -> Expr | None:
     return sum((dim(axis) * step for axis, step in enumerate(steps)), Expr(int(values.flat[0])))
 
 
-def _inverse_of_projection(access: Access, extents: Sequence[int], shape: Sequence[int]) -> list[Expr] | None:
-    """The iteration space over the result's coordinates, when each dimension is one coordinate (or has one value)."""
-    inverse: list[Expr | None] = [ZERO if extent == 1 else None for extent in extents]
-    for coordinate, (expr, size) in enumerate(zip(access, shape, strict=True)):
-        if size == 1:
-            continue
-        atom = expr.single_atom
-        if not isinstance(atom, Dim) or inverse[atom.index] is not None:
-            return None
-        inverse[atom.index] = dim(coordinate)
-    known = [expr for expr in inverse if expr is not None]
-    return known if len(known) == len(inverse) else None
-
-
 def why_not_view(op: ir.Operation) -> str:
     """Why a data-movement operation is not a view; empty for operations that compute."""
     if op.name not in _RAISERS:
@@ -262,7 +251,10 @@ def definition(op: ir.Operation) -> dict[str, Any]:
     """What defines an operation that `as_view` understands, beside its shapes, as `MovementClaim` wants it."""
     if op.name == "linalg.generic":
         moved = moved_element(op)
-        assert moved is not None
+        if moved is None:
+            tabulated = tabulated_read(op)
+            assert tabulated is not None
+            return tabulated.definition()
         structured, _, access = moved
         rank = len(structured.extents)
         writes = structured.output_accesses[0]

@@ -9,6 +9,7 @@ from mlir.dialects import affine, arith, linalg, tensor
 
 from smartmem_mlir.index_maps.box import Box, Ranges
 from smartmem_mlir.index_maps.expr import Expr, dim
+from smartmem_mlir.index_maps.separable import coordinate_choices
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.transforms.structured import write_map
 from smartmem_mlir.transforms.view_ops import shape_of
@@ -27,6 +28,9 @@ def read_element(
         indices: One `index` value per axis of the view.
         element_type: Element type of the result.
     """
+    choices = coordinate_choices(view) if len(view.pieces) > 1 else None
+    if choices is not None and isinstance(number := view.pieces[0].source, int):
+        return tensor.extract(sources[number], _selected_coordinates(choices, view.shape, indices))
     result: ir.Value | None = None
     for piece in reversed(view.pieces):
         inside = None if result is None else _inside(piece.box, view.shape, indices)
@@ -34,6 +38,22 @@ def read_element(
         result = value if result is None or inside is None else arith.select(inside, value, result)
     assert result is not None, "a view has at least one piece"
     return result
+
+
+def _selected_coordinates(
+    choices: Sequence[Sequence[tuple[Expr, Box]]], shape: Sequence[int], indices: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """The coordinates that all pieces read one tensor at, chosen one by one, so that there is one read."""
+    coordinates = []
+    for parts in choices:
+        chosen: ir.Value | None = None
+        for expr, box in parts:
+            inside = None if chosen is None else _inside(box, shape, indices)
+            index = index_value(expr, indices)
+            chosen = index if chosen is None or inside is None else arith.select(inside, index, chosen)
+        assert chosen is not None, "a view has at least one piece"
+        coordinates.append(chosen)
+    return coordinates
 
 
 def element_indices(exprs: Sequence[Expr]) -> list[ir.Value]:

@@ -24,8 +24,6 @@ def write_borders(
         lanes: Elements of a vector.
         first: Whether this is the workgroup that writes.
     """
-    if not border:
-        return
     branch = scf.IfOp(first)
     with ir.InsertionPoint(branch.then_block):
         for box, value in border:

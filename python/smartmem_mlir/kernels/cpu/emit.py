@@ -63,9 +63,10 @@ class ContractionEmitter:
         with ir.InsertionPoint(loop.body):
             self._panel(loop.induction_variable, row, end)
             scf.YieldOp([])
-        output = plan.group.output.value
-        is_first = arith.cmpi(arith.CmpIPredicate.eq, arith.ori(panel_block, row_block), _index(0))
-        write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
+        if plan.group.border:
+            output = plan.group.output.value
+            is_first = arith.cmpi(arith.CmpIPredicate.eq, arith.ori(panel_block, row_block), _index(0))
+            write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
 
     def _range(self, block: ir.Value, size: int, total: int) -> tuple[ir.Value, ir.Value]:
         start = arith.muli(block, _index(size))

@@ -22,8 +22,9 @@ from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 LEAST_ROWS_TO_COPY = 16
 """Rows that must read the right factor before it is worth laying out anew when the model runs."""
-LEAST_TERMS_TO_SCATTER = 64
-"""Terms of a sum that hide writing each of its elements alone, some 16 stores for a vector."""
+LEAST_TERMS_TO_SCATTER = 32
+"""Terms of a sum that hide writing each of its elements alone, some 16 stores for a vector. (32 x 49 x 33 x 32, written
+columns first, takes IREE 1.3 ms.)"""
 
 
 class Storage(Enum):

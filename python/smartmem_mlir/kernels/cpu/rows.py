@@ -70,9 +70,10 @@ class RowEmitter:
         with ir.InsertionPoint(loop.body):
             self._row(_Row(loop.induction_variable))
             scf.YieldOp([])
-        output = plan.group.output.value
-        is_first = arith.cmpi(arith.CmpIPredicate.eq, block, index(0))
-        write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
+        if plan.group.border:
+            output = plan.group.output.value
+            is_first = arith.cmpi(arith.CmpIPredicate.eq, block, index(0))
+            write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
 
     def _row(self, row: _Row) -> None:
         steps = self._plan.group.steps
