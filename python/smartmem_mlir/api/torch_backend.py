@@ -145,14 +145,21 @@ def _bind(
             inputs.append(value)
             continue
         else:
-            for user in list(node.users):
-                user.args = fx.map_arg(user.args, lambda each, node=node, value=value: value if each is node else each)
-                user.kwargs = fx.map_arg(
-                    user.kwargs, lambda each, node=node, value=value: value if each is node else each
-                )
+            _substitute(node, value)
         module.graph.erase_node(node)
     module.recompile()
     return module, inputs
+
+
+def _substitute(node: fx.Node, value: Any) -> None:
+    """Puts a number in place of a node wherever it is used."""
+
+    def replaced(each: fx.Node) -> Any:
+        return value if each is node else each
+
+    for user in list(node.users):
+        user.args = fx.map_arg(user.args, replaced)
+        user.kwargs = fx.map_arg(user.kwargs, replaced)
 
 
 def _outputs(program: Any) -> list[tuple[str, Any]]:
