@@ -73,8 +73,8 @@ def _print_totals(totals: Mapping[str, Totals]) -> None:
         ("kernels", "kernels", str),
         ("of them data movement", "movement_kernels", str),
         ("bytes of kernels", "kernel_bytes", size),
-        ("modelled time of one inference on one core", "modelled_ms", lambda ms: f"{ms:.3g} ms"),
-        ("measured time of kernels", "measured_ms", lambda ms: f"{ms:.3g} ms"),
+        ("modelled time of one inference on one core", "modelled_ms", _duration),
+        ("measured time of kernels", "measured_ms", _duration),
     )
     for label, key, show in rows:
         values = [getattr(each, key) for each in totals.values()]
@@ -82,6 +82,10 @@ def _print_totals(totals: Mapping[str, Totals]) -> None:
             table.add_row(label, *("" if value is None else show(value) for value in values))
     _out.print(table)
     _out.print()
+
+
+def _duration(ms: float) -> str:
+    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
 
 
 def _print_times(times: Mapping[str, KernelTime], top: int) -> None:

@@ -18,6 +18,7 @@ function bytesText(count) {
 
 function timeText(ns) {
   if (ns === null || ns === undefined) return "not measured";
+  if (ns >= 1e9) return `${(ns / 1e9).toPrecision(3)} s`;
   return ns >= 1e6 ? `${(ns / 1e6).toPrecision(3)} ms` : `${(ns / 1e3).toPrecision(3)} us`;
 }
 

@@ -33,8 +33,8 @@ function fillTotals() {
   const rows = [
     ["layout transformations", "transforms", String], ["bytes, each as a kernel", "transform_bytes", bytesText],
     ["kernels", "kernels", String], ["of them data movement", "movement_kernels", String],
-    ["bytes of kernels", "kernel_bytes", bytesText], ["modelled time, one core", "modelled_ms", ms => `${ms.toPrecision(3)} ms`],
-    ["measured time of kernels", "measured_ms", ms => `${ms.toPrecision(3)} ms`],
+    ["bytes of kernels", "kernel_bytes", bytesText], ["modelled time, one core", "modelled_ms", ms => timeText(ms * 1e6)],
+    ["measured time of kernels", "measured_ms", ms => timeText(ms * 1e6)],
   ];
   const table = byId("totals"), head = table.insertRow();
   head.append(cell("th", ""), cell("th", "before", "number"), cell("th", "after", "number"));
