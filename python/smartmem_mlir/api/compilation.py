@@ -10,7 +10,7 @@ from typing import Any
 
 from smartmem_mlir.api.compiled_model import CompiledModel
 from smartmem_mlir.api.options import CompileOptions, Progress, Stage, StageClock, compiler_options, resolve_options
-from smartmem_mlir.api.values import as_sequence, example_arrays, onnx_dims, torch_program
+from smartmem_mlir.api.values import as_sequence, example_arrays, onnx_dims
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.ingress.model import ImportedModel, ImportOptions
 from smartmem_mlir.iree.archive import write_archive
@@ -99,16 +99,21 @@ def compile(
 
 def _with_examples(model: Any, example_inputs: Any, options: CompileOptions) -> tuple[Any, CompileOptions]:
     """What to import, and the options with what example inputs say about a model's dimensions."""
-    if example_inputs is None:
-        return model, options
     if isinstance(model, (str, Path)):
-        if Path(model).suffix != ".onnx" or not Path(model).is_file():
+        if example_inputs is None or Path(model).suffix != ".onnx" or not Path(model).is_file():
             return model, options
         dims = onnx_dims(Path(model), example_arrays(example_inputs))
         return model, replace(options, dims={**dims, **options.dims})
+    from smartmem_mlir.api.torch_programs import export_module, outputs_of
+
+    if isinstance(model, tuple) and len(model) == 2 and example_inputs is None:
+        model, example_inputs = model
     if hasattr(model, "graph_signature"):  # an ExportedProgram knows its inputs
+        outputs_of(model)
         return model, options
-    return torch_program(model, as_sequence(example_inputs)), options
+    if example_inputs is None:
+        return model, options  # the importer says what it wants
+    return export_module(model, as_sequence(example_inputs)), options
 
 
 def _write(imported: ImportedModel, staging: Path, plan: _Plan, clock: StageClock) -> None:

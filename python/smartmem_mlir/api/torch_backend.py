@@ -18,8 +18,9 @@ from torch import fx
 
 from smartmem_mlir.api.compilation import compile
 from smartmem_mlir.api.compiled_model import CompiledModel
+from smartmem_mlir.api.torch_programs import export_graph, outputs_of
 from smartmem_mlir.api.values import to_array
-from smartmem_mlir.errors import OptionError, UnsupportedModelError
+from smartmem_mlir.errors import OptionError
 
 Signature = tuple[Any, ...]
 """Shapes and types of a call's inputs, and the sizes that Dynamo passes as numbers."""
@@ -93,13 +94,8 @@ class _Compiled:
 
     def _compile(self, arguments: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         module, inputs = _bind(self._graph, arguments, self._is_weight)
-        with torch.no_grad():
-            try:
-                program = torch.export.export(module, tuple(inputs))
-            except Exception as error:  # torch raises many types
-                first = str(error).strip().splitlines() or [type(error).__name__]
-                raise UnsupportedModelError(f"torch.export fails on the graph: {first[0]}") from error
-            outputs = _outputs(program)
+        program = export_graph(module, tuple(inputs))
+        outputs = outputs_of(program)
         if all(kind != "tensor" for kind, _ in outputs):
             return lambda tensors: tuple(value for _, value in outputs)
         return _Runner(compile(program, **self._options), outputs)
@@ -160,21 +156,3 @@ def _substitute(node: fx.Node, value: Any) -> None:
     for user in list(node.users):
         user.args = fx.map_arg(user.args, replaced)
         user.kwargs = fx.map_arg(user.kwargs, replaced)
-
-
-def _outputs(program: Any) -> list[tuple[str, Any]]:
-    """For each output of the graph: ("tensor", None) if the model computes it, or ("constant", its value).
-
-    Raises:
-        UnsupportedModelError: The graph writes to an input or a buffer.
-    """
-    outputs = []
-    # An empty table decomposes nothing; it makes writes in place visible, as outputs of their own.
-    for spec in program.run_decompositions({}).graph_signature.output_specs:
-        if spec.kind.name != "USER_OUTPUT":
-            raise UnsupportedModelError(
-                f"the graph writes to '{spec.target}'", hint="call eval() on the module; write to no inputs"
-            )
-        constant = type(spec.arg).__name__ == "ConstantArgument"
-        outputs.append(("constant", spec.arg.value) if constant else ("tensor", None))
-    return outputs

@@ -94,17 +94,6 @@ def onnx_dims(path: Path, arrays: Sequence[Array]) -> dict[str, int]:
     }
 
 
-def torch_program(module: Any, example_inputs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """A torch module with example inputs, as `ingress.load` takes it: NumPy arrays become tensors."""
-    import torch
-
-    tensors = tuple(
-        torch.from_numpy(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
-        for value in example_inputs
-    )
-    return module, tensors
-
-
 def flatten_named(given: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any] | dict[str, Any]:
     """What a call of a compiled model gives: values in order, or by name.
 

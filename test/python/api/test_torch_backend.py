@@ -15,7 +15,7 @@ pytest.importorskip("onnxscript", reason="torch's ONNX exporter needs it: pip in
 
 import smartmem_mlir as sm  # noqa: E402
 from smartmem_mlir.api.torch_backend import smartmem  # noqa: E402
-from smartmem_mlir.errors import OptionError  # noqa: E402
+from smartmem_mlir.errors import OptionError, UnsupportedModelError  # noqa: E402
 from smartmem_mlir.zoo.cards import CARDS  # noqa: E402
 from smartmem_mlir.zoo.randomize import randomize  # noqa: E402
 from smartmem_mlir.zoo.registry import create  # noqa: E402
@@ -114,8 +114,35 @@ def test_unknown_mode_is_refused() -> None:
 
 
 def test_writing_to_an_input_is_refused() -> None:
-    with pytest.raises(Exception, match="the graph writes to"):
+    with pytest.raises(Exception, match="the program writes to"):
         torch.compile(lambda x: x.add_(1.0), backend=smartmem)(torch.randn(2, 8))
+
+
+class Counter(torch.nn.Module):
+    """Counts its calls in a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1.0)
+        return x + self.calls
+
+
+def test_modules_with_state_are_refused() -> None:
+    x = torch.randn(2, 8)
+    with pytest.raises(UnsupportedModelError, match="writes to 'calls'"):
+        sm.compile(Counter(), (x,))
+    with pytest.raises(UnsupportedModelError, match="writes to 'calls'"):
+        sm.compile(torch.export.export(Counter(), (x,)))
+
+
+def test_what_is_no_module_is_refused() -> None:
+    with pytest.raises(OptionError, match="cannot compile a function"):
+        sm.compile(lambda x: x, (torch.randn(2, 8),))
+    with pytest.raises(OptionError, match="cannot import a int"):
+        sm.compile(3)
 
 
 def test_compile_returns_a_callable() -> None:
