@@ -22,6 +22,7 @@ import smartmem_mlir
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.index_maps.text import parse_view
 from smartmem_mlir.iree.archive import write_archive
+from smartmem_mlir.iree.image_layer import enable
 from smartmem_mlir.iree.stored_parameters import evaluate_view
 from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
@@ -97,6 +98,8 @@ def main() -> None:
     parser.add_argument("pack", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
+    # Before the first device: the runtime keeps it, and modules with images need the layer. It lets others pass.
+    enable()
     results = []
     for notes in sorted(arguments.pack.glob("*.json")):
         model = notes.stem
@@ -117,7 +120,7 @@ def main() -> None:
             print(json.dumps(row), flush=True)
             results.append(row)
             arguments.output.write_text(json.dumps(results, indent=1))
-        archive.unlink()
+            archive.unlink()
 
 
 if __name__ == "__main__":
