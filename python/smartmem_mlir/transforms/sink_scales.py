@@ -23,7 +23,7 @@ from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.access_folding import projected_read
 from smartmem_mlir.transforms.claims import access_view, claim, is_recorded, views_between
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use
-from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import (
     Access,
     StructuredOp,
@@ -35,11 +35,15 @@ from smartmem_mlir.transforms.structured import (
 )
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of, write_view
 
-_SCALES = (["arith.mulf", "linalg.yield"], ["arith.divf", "linalg.yield"])
+_PRODUCT, _QUOTIENT = "arith.mulf", "arith.divf"
 
 
-def sink_scales(root: ir.Operation) -> int:
+def sink_scales(root: ir.Operation, divisions: bool = True) -> int:
     """Moves scales of contraction inputs that are the same along the contraction's sums to the results.
+
+    Args:
+        root: The module.
+        divisions: Whether divisions are moved too.
 
     Returns:
         How many were moved.
@@ -54,7 +58,7 @@ def sink_scales(root: ir.Operation) -> int:
             continue
         for number in range(len(contraction.inputs)):
             found = _find_scale(contraction, number)
-            if found is not None:
+            if found is not None and (divisions or not _is_quotient(found[0])):
                 contraction = _unscale(contraction, number, *found)
                 moved += 1
     erase_dead(root)
@@ -98,6 +102,10 @@ def _find_scale(contraction: StructuredOp, number: int) -> tuple[StructuredOp, A
     return None if any(expr.dims & summed for expr in read) else (scale, read)
 
 
+def _is_quotient(op: StructuredOp) -> bool:
+    return bool(next(iter(op.body.operations)).operation.name == _QUOTIENT)
+
+
 def _is_scale(op: StructuredOp) -> bool:
     """Whether the operation multiplies or divides its first input, element by element, by its second."""
     if not op.is_elementwise or len(op.outputs) != 1 or len(op.inputs) != 2:
@@ -105,7 +113,7 @@ def _is_scale(op: StructuredOp) -> bool:
     inner = [each.operation for each in op.body.operations]
     identity = dims(len(op.extents))
     return (
-        [each.name for each in inner] in _SCALES
+        [each.name for each in inner] in ([_PRODUCT, "linalg.yield"], [_QUOTIENT, "linalg.yield"])
         and list(inner[0].operands) == list(op.body.arguments)[:2]
         and op.input_accesses[0] == identity
         and op.output_accesses[0] == identity
@@ -190,6 +198,10 @@ class SinkScales(Pass):
     argument: ClassVar[str] = "smartmem-sink-scales"
     example: ClassVar[str] = "attention_scores.mlir"
 
+    divisions: bool = option(
+        True, "move divisions too; without, a softmax stays whole, which suits kernels that compute whole rows"
+    )
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        sink_scales(op)
+        sink_scales(op, self.divisions)
