@@ -52,12 +52,25 @@ def seen_outside(p: Program) -> Tensor:
     return math_.binary(p, second, math_.softmax(p, first, 1))
 
 
+def norm_and_product(p: Program) -> Tensor:
+    """A norm in front of a small product, which its division is moved behind."""
+    return math_.matmul(p, math_.layer_norm(p, p.argument([40, 40]), [1]), weight(p, [40, 16]))
+
+
+def large_norms(p: Program) -> Tensor:
+    """Two norms of one tensor whose rows together are more than the stack holds."""
+    x = p.argument([6, 9000])
+    return math_.binary(p, math_.layer_norm(p, x, [1]), math_.softmax(p, x, 1))
+
+
 LAUNCHES: dict[Callable[[Program], Tensor], int] = {
     projections: 3,
     excitation: 1,
     dependent_siblings: 2,
     read_twice: 1,
     seen_outside: 2,
+    norm_and_product: 2,
+    large_norms: 2,
 }
 
 

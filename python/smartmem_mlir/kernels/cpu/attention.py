@@ -22,7 +22,6 @@ from smartmem_mlir.kernels.cpu.attention_tiles import (
     Tile,
     TileEmitter,
     address_of,
-    scratch,
     unmasked,
 )
 from smartmem_mlir.kernels.cpu.functions import exp_of_nonpositive
@@ -35,6 +34,7 @@ from smartmem_mlir.kernels.cpu.lanes import (
     maximum,
     number,
     scaled,
+    scratch,
     splat,
     store,
 )

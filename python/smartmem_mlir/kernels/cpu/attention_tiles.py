@@ -36,6 +36,7 @@ from smartmem_mlir.kernels.cpu.lanes import (
     number,
     reduce,
     scaled,
+    scratch,
     splat,
     store,
 )
@@ -346,12 +347,6 @@ def address_of(operand: Operand, position: dict[int, ir.Value]) -> ir.Value:
 def unmasked(part: Part) -> Part:
     """The same vector in memory of ours, which has all lanes."""
     return Part(part.offset, part.lanes, part.lanes)
-
-
-def scratch(count: int) -> ir.Value:
-    """f32 memory on the stack."""
-    type_ = ir.MemRefType.get([count], ir.F32Type.get())
-    return memref.AllocaOp(type_, [], []).result
 
 
 def _rows(count: int, pitch: int, lanes: int) -> Rows:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
-from mlir.dialects import arith, scf, vector
+from mlir.dialects import arith, memref, scf, vector
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -121,6 +121,18 @@ def reduce(vectors: Sequence[ir.Value], combine: Combine) -> ir.Value:
         if lanes in by_lanes:
             total = combine(total, by_lanes[lanes])
     return vector.extract(total, [], [0])
+
+
+def scratch(count: int) -> ir.Value:
+    """f32 memory on the stack, as a one-dimensional memref: of the whole kernel, also where a loop asks for it.
+
+    An allocation inside a loop would be one for each of its trips.
+    """
+    block = ir.InsertionPoint.current.block
+    while block.owner.operation.name != "func.func":
+        block = block.owner.operation.block
+    with ir.InsertionPoint.at_block_begin(block):
+        return memref.AllocaOp(ir.MemRefType.get([count], ir.F32Type.get()), [], []).result
 
 
 def loop(

@@ -29,8 +29,8 @@ MAX_SIBLINGS = 4
 MAX_CHAIN_WORK = 500_000
 """Multiply-adds that one worker should do while the others wait: what two launches cost that need not be."""
 
-MAX_CHAIN_BYTES = 32 * 1024
-"""Of the stack, for the kernels of a chain and what is between them."""
+MAX_STACK_BYTES = 60 * 1024
+"""For the kernels of a launch and what is between those of a chain; IREE's limit is on a whole function."""
 
 MOVABLE = ("smartmem.parameter", "arith.constant")
 """Operations without operands: they can stand in front of everything."""
@@ -94,7 +94,9 @@ def _siblings(first: Kernel, left: dict[ir.Value, Kernel], place: Positions) -> 
         if result not in left or len(found) == MAX_SIBLINGS:
             continue
         ready = all(_is_movable(value) or _is_before(value, here, place) for value in op.operands)
-        if ready and _bindings([*found, left[result]]) <= MAX_BINDINGS:
+        together = [*found, left[result]] if ready else []
+        fits = _bindings(together) <= MAX_BINDINGS and sum(kernel.stack for kernel in together) <= MAX_STACK_BYTES
+        if ready and fits:
             found.append(left[result])
     return found
 
@@ -111,7 +113,7 @@ def _chain(first: Kernel, left: dict[ir.Value, Kernel]) -> list[Kernel]:
             break
         work += kernel.work
         stack += kernel.stack + 4 * prod(shape_of(result))
-        if work > MAX_CHAIN_WORK or stack > MAX_CHAIN_BYTES or _bindings([*found, kernel]) > MAX_BINDINGS:
+        if work > MAX_CHAIN_WORK or stack > MAX_STACK_BYTES or _bindings([*found, kernel]) > MAX_BINDINGS:
             break
         found.append(kernel)
     return found

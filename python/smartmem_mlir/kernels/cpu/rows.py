@@ -12,7 +12,7 @@ from mlir.dialects import arith, memref, scf, vector
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress
 from smartmem_mlir.kernels.cpu.borders import write_borders
-from smartmem_mlir.kernels.cpu.lanes import Part, add, cut, index, load, mask, number, reduce, splat, store
+from smartmem_mlir.kernels.cpu.lanes import Part, add, cut, index, load, mask, number, reduce, scratch, splat, store
 from smartmem_mlir.kernels.cpu.row_plan import RowPlan
 from smartmem_mlir.kernels.cpu.vector_bodies import evaluate
 from smartmem_mlir.transforms.contraction_group import Read
@@ -58,8 +58,7 @@ class RowEmitter:
         self._plan = plan
         self._buffers = buffers
         self._parts = cut(plan.tiling.panel_width, plan.lanes)
-        row = ir.MemRefType.get([plan.columns], ir.F32Type.get())
-        self._scratch = {step: memref.AllocaOp(row, [], []).result for step in sorted(plan.stored)}
+        self._scratch = {step: scratch(plan.columns) for step in sorted(plan.stored)}
 
     def emit(self, block: ir.Value) -> None:
         """Computes the workgroup of this index."""

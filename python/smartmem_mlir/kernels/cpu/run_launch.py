@@ -7,10 +7,10 @@ from functools import partial
 from math import prod
 
 from mlir import ir
-from mlir.dialects import arith, memref, scf
+from mlir.dialects import arith, scf
 
 from smartmem_mlir.kernels.cpu.kernel import Kernel
-from smartmem_mlir.kernels.cpu.lanes import index
+from smartmem_mlir.kernels.cpu.lanes import index, scratch
 from smartmem_mlir.kernels.cpu.launches import Launch, Order, movable_operands
 from smartmem_mlir.kernels.executable import add_executable, dispatch_several
 from smartmem_mlir.kernels.groups import symbols, unique, without_operands
@@ -71,7 +71,7 @@ class LaunchWriter:
             return
 
         def after(buffers: Sequence[ir.Value], _: Sequence[ir.Value]) -> None:
-            memories = [memref.AllocaOp(_flat(kernel), [], []).result for kernel in kernels[:-1]]
+            memories = [scratch(prod(shape_of(kernel.op.results[0]))) for kernel in kernels[:-1]]
             memories.append(buffers[-1])
             for kernel, read, memory, count in zip(kernels, reads, memories, counts, strict=True):
                 inputs = [buffers[i] if i >= 0 else memories[-1 - i] for i in read]
@@ -81,11 +81,6 @@ class LaunchWriter:
                     scf.YieldOp([])
 
         add_executable(self._module, name, tensors, (1, 1), after)
-
-
-def _flat(kernel: Kernel) -> ir.MemRefType:
-    result = kernel.op.results[0]
-    return ir.MemRefType.get([prod(shape_of(result))], result.type.element_type)
 
 
 def _workgroup(kernel: Kernel, memory: Sequence[ir.Value], number: ir.Value) -> None:
