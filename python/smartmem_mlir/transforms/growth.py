@@ -67,14 +67,23 @@ class _Outside:
         return any(other is not None and other not in self._group and self._reaches(other) for other in inner)
 
     def _reaches(self, op: ir.Operation) -> bool:
-        found = self._depends.get(op)
-        if found is None:
-            found = op in self._group
-            if not found and self._order.of(op) > self._first:
-                inner = (defining_op(operand) for operand in op.operands)
-                found = any(other is not None and self._reaches(other) for other in inner)
-            self._depends[op] = found
-        return found
+        """Whether an operation depends on the group. Without recursion: a network is deeper than Python's stack."""
+        pending = [op]
+        while pending:
+            current = pending[-1]
+            if current in self._depends:
+                pending.pop()
+                continue
+            inner = []
+            if current not in self._group and self._order.of(current) > self._first:
+                inner = [other for operand in current.operands if (other := defining_op(operand)) is not None]
+            unknown = [other for other in inner if other not in self._depends]
+            if unknown:
+                pending += unknown
+                continue
+            self._depends[current] = current in self._group or any(self._depends[other] for other in inner)
+            pending.pop()
+        return self._depends[op]
 
 
 def escaping(members: Sequence[ir.Operation]) -> list[ir.Value]:
