@@ -23,6 +23,7 @@ from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.cpu import vector_registers
 from smartmem_mlir.iree.device_target import device_targets_attr, executable_target
+from smartmem_mlir.iree.index_arithmetic import guard_divisions
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
 from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE as VULKAN_DEVICE
 from smartmem_mlir.kernels.spirv.storage import WIDTH as TEXEL_WIDTH
@@ -82,6 +83,7 @@ def emit_iree(module_text: str, target: TargetDescription) -> str:
     with make_context(allow_unregistered_dialects=True) as context:
         module = _parse(module_text)
         ConvertToIree(scope=SCOPE).run(module.operation)
+        guard_divisions(module.operation)
         device_targets = device_targets_attr(target)
         if device_targets is not None:
             module.operation.attributes["hal.device.targets"] = Attribute.parse(device_targets, context=context)
