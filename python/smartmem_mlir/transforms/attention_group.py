@@ -110,6 +110,7 @@ class AttentionReader:
         undefined: For each comparison of weights with themselves, the weights.
         tail: Where everything behind the second contraction stands.
         value: The second contraction's other factor.
+        weighing: The second contraction's dimensions over those of the group.
     """
 
     root: StructuredOp
@@ -125,6 +126,7 @@ class AttentionReader:
     undefined: dict[ir.Value, ir.Value] = field(default_factory=dict)
     tail: Growth | None = None
     value: Read | None = None
+    weighing: tuple[Expr, ...] = ()
 
     @staticmethod
     def start(op: ir.Operation) -> AttentionReader | None:
@@ -329,7 +331,7 @@ class AttentionReader:
         value = read_behind_views(space, op.inputs[other], access)
         if value.value in self.growth.placed:
             return False
-        self.value = value
+        self.value, self.weighing = value, tuple(own)
         sums = {v: self.growth.placed[v] for v, number in self.growth.number.items() if number == SUM}
         result = op.op.results[0]
         output = simplify_exprs([e.substitute(own) for e in op.output_accesses[0]], space)

@@ -15,6 +15,7 @@ from smartmem_mlir.index_maps.expr import Dim, dim
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.access_folding import through_views
+from smartmem_mlir.transforms.attention_group import AttentionGroup, AttentionReader
 from smartmem_mlir.transforms.claims import access_view, claim, is_recorded, views_between
 from smartmem_mlir.transforms.contraction_group import (
     ContractionGroup,
@@ -27,7 +28,7 @@ from smartmem_mlir.transforms.contraction_group import (
     start_growth,
 )
 from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth
-from smartmem_mlir.transforms.structured import StructuredOp, read_structured
+from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of
 
 
@@ -39,7 +40,7 @@ def claim_contraction(group: ContractionGroup) -> None:
     root, extents = group.root, group.root.extents
     reads = [group.rhs, *(group.lhs.reads if group.lhs.view is None else ())]
     for value, access in zip(root.inputs, root.input_accesses, strict=True):
-        read = next((read for read in reads if _is_behind(value, read.value)), None)
+        read = _read_of(value, access, reads, growth)
         if read is not None:
             _claim_read(root.op, extents, [access_view(extents, shape_of(value), access)], value, read)
     _claim_stack(group)
@@ -105,6 +106,36 @@ def _claim_stack(group: ContractionGroup) -> None:
         )
 
 
+def claim_attention(group: AttentionGroup) -> None:
+    """Claims what an attention group is read as."""
+    reader = AttentionReader.start(group.members[0]) if is_recorded() else None
+    if reader is None:
+        return
+    root, extents = reader.root, reader.root.extents
+    for value, access in zip(root.inputs, root.input_accesses, strict=True):
+        read = _read_of(value, access, (group.query, group.key), reader.growth)
+        if read is not None:
+            _claim_read(root.op, extents, [access_view(extents, shape_of(value), access)], value, read)
+    for op in group.members[1:]:
+        step = read_structured(op)
+        if step is None:
+            reader.add(op)
+        elif step.is_contraction:
+            reader.add(op)
+            _claim_weighing(step, reader, group)
+        else:
+            _claim_step(op, step, reader.growth if reader.tail is None else reader.tail, partial(reader.add, op))
+
+
+def _claim_weighing(step: StructuredOp, reader: AttentionReader, group: AttentionGroup) -> None:
+    """What the contraction of weights and values reads."""
+    entered = access_view(group.extents, step.extents, reader.weighing)
+    for value, access in zip(step.inputs, step.input_accesses, strict=True):
+        if _is_behind(value, group.value.value):
+            chain = [entered, access_view(step.extents, shape_of(value), access)]
+            _claim_read(step.op, group.extents, chain, value, group.value)
+
+
 def claim_rows(group: RowGroup) -> None:
     """Claims what a row group is read as."""
     rows = RowGrowth.start(group.members[0]) if is_recorded() else None
@@ -147,6 +178,13 @@ def _claim_border(op: ir.Operation, growth: Growth, output: Read) -> None:
     value = op.operands[0]
     placed = access_view(extents, shape_of(op.results[0]), output.access)
     claim(op, [placed, read_view(op)], access_view(extents, shape_of(value), growth.placed[value]))
+
+
+def _read_of(value: ir.Value, access: Access, reads: Sequence[Read], growth: Growth) -> Read | None:
+    """Which of the reads stands for an input; several may be of the tensor behind it."""
+    inner, read = through_views(value, simplify_exprs(access, growth.space), growth.space.extents)
+    same = [each for each in reads if each == Read(inner, read)]
+    return next((each for each in (*same, *reads) if _is_behind(value, each.value)), None)
 
 
 def _is_behind(value: ir.Value, source: ir.Value) -> bool:

@@ -12,6 +12,7 @@ from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.groups import is_f32
 from smartmem_mlir.transforms.attention_group import AttentionGroup, read_attention_group
+from smartmem_mlir.transforms.group_claims import claim_attention
 from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import write_view
 
@@ -37,6 +38,7 @@ def attention_kernel(op: ir.Operation, group: AttentionGroup, cpu: CpuVectors) -
     plan = plan_attention(group, cpu) if all(is_f32(value.type) for value in (*op.operands, *op.results)) else None
     if plan is None:
         return None
+    claim_attention(group)
     outer, rows, keys, depth, values = plan.counts
 
     def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
