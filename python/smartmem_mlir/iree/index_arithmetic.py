@@ -19,6 +19,7 @@ from mlir.ir import (
     IndexType,
     InsertionPoint,
     Operation,
+    ShapedType,
     Value,
     WalkOrder,
     WalkResult,
@@ -28,19 +29,24 @@ _APPLY = "affine.apply"
 
 
 def guard_divisions(root: Operation) -> None:
-    """Guard the last index of each `tensor.extract` that comes from a division or remainder."""
-    found: list[Operation] = []
+    """Guard the last index of each `tensor.extract` that comes from a division or remainder.
+
+    The last is that of the last dimension of more than one element: IREE drops the others.
+    """
+    found: list[tuple[Operation, int]] = []
 
     def visit(op: Operation) -> WalkResult:
-        if op.name == "tensor.extract" and len(op.operands) > 1 and _is_divided(op.operands[len(op.operands) - 1]):
-            found.append(op)
+        if op.name == "tensor.extract":
+            shape = ShapedType(op.operands[0].type).shape
+            last = max((axis for axis, extent in enumerate(shape) if extent != 1), default=None)
+            if last is not None and _is_divided(op.operands[1 + last]):
+                found.append((op, 1 + last))
         return WalkResult.ADVANCE
 
     root.walk(visit, WalkOrder.PRE_ORDER)
-    for op in found:
-        last = len(op.operands) - 1
+    for op, position in found:
         with InsertionPoint(op), op.location:
-            op.operands[last] = arith.maxsi(op.operands[last], arith.constant(IndexType.get(), 0))
+            op.operands[position] = arith.maxsi(op.operands[position], arith.constant(IndexType.get(), 0))
 
 
 def _is_divided(index: Value) -> bool:

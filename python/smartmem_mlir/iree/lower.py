@@ -107,6 +107,7 @@ def _vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
                 "executable_target": StringAttr.get(executable_target(target)),
                 "image_extent": IntegerAttr.get(i64, vulkan.max_image_extent),
                 "prefers_images": BoolAttr.get(vulkan.prefers_images),
+                "half": BoolAttr.get("b16" in vulkan.storage),
             }
         )
 

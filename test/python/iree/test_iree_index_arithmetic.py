@@ -45,6 +45,16 @@ def test_rolls_along_the_last_dimension(tmp_path: Path, target: str, device: str
         np.testing.assert_array_equal(y, np.roll(x, -shift, axis=1))
 
 
+def test_dimensions_of_one_element_are_dropped_by_iree_before_it_vectorises() -> None:
+    from mlir.ir import Module
+
+    text = GENERIC.replace("FIRST", "(s + 1) mod 4").replace("LAST", "s").replace("INDEX", "%j").replace("x8x", "x1x")
+    with make_context():
+        module = Module.parse(text)
+        guard_divisions(module.operation)
+        assert "arith.maxsi" in str(module)
+
+
 GENERIC = """
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %e = tensor.empty() : tensor<4x8xf32>
