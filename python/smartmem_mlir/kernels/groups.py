@@ -19,6 +19,17 @@ def is_f32(type_: ir.Type) -> bool:
     return isinstance(type_, ir.RankedTensorType) and isinstance(type_.element_type, ir.F32Type)
 
 
+def is_f16(type_: ir.Type) -> bool:
+    """Whether a type is a tensor of f16."""
+    return isinstance(type_, ir.RankedTensorType) and isinstance(type_.element_type, ir.F16Type)
+
+
+def computes_halves(op: ir.Operation) -> bool:
+    """Whether a group has a value of f16, given, made, or in between."""
+    inner = [result for member in op.regions[0].blocks[0].operations for result in member.operation.results]
+    return any(is_f16(value.type) for value in (*op.operands, *op.results, *inner))
+
+
 def parameter(op: ir.Operation, read: Read) -> ir.Value | None:
     """The weight that is read, None when it is no weight."""
     if not isinstance(read.value.owner, ir.Block):

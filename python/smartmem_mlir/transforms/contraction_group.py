@@ -277,15 +277,12 @@ def bordered(growth: Growth, op: ir.Operation) -> tuple[Access, tuple[tuple[Box,
 def contraction_factors(op: StructuredOp) -> tuple[int, int] | None:
     """The inputs that a contraction multiplies, None for other operations.
 
-    The body must be exactly a product and a sum: a contraction that converts its operands has kernels of its own.
+    The body must be exactly a product and a sum, perhaps of factors that are widened to the type of the sum.
     """
     if not op.is_contraction or len(op.inputs) != 2:
         return None
-    if [inner.operation.name for inner in op.body.operations] != ["arith.mulf", "arith.addf", "linalg.yield"]:
-        return None
-    product = op.body.operations[0].operation
-    numbers = [ir.BlockArgument(operand).arg_number for operand in product.operands]
-    return (0, 1) if sorted(numbers) == [0, 1] else None
+    names = [inner.operation.name for inner in op.body.operations]
+    return (0, 1) if [n for n in names if n != "arith.extf"] == ["arith.mulf", "arith.addf", "linalg.yield"] else None
 
 
 def initial_value(root: StructuredOp) -> float | Read | None:

@@ -108,7 +108,7 @@ class RowGrowth:
             self._members.append(op)
             return True
         step = read_structured(op)
-        if step is None or (reads_index(step) and maximum_result(step) is None) or not _is_f32(step):
+        if step is None or (reads_index(step) and maximum_result(step) is None) or not _is_float(step):
             return False
         own = own_dims(self._growth, step)
         if own is None:
@@ -211,13 +211,13 @@ def _uses(value: ir.Value, body: ir.Block, number: int) -> bool:
     return any(_uses(operand, body, number) for operand in value.owner.operation.operands)
 
 
-def _is_f32(step: StructuredOp) -> bool:
+def _is_float(step: StructuredOp) -> bool:
     kept = step.outputs[:1] if len(step.outputs) == 1 else [o for o in step.outputs if _float(o)][:1]
     return all(_float(value) for value in (*step.inputs, *kept))
 
 
 def _float(value: ir.Value) -> bool:
-    return isinstance(element_type(value.type), ir.F32Type)
+    return isinstance(element_type(value.type), ir.F32Type | ir.F16Type)
 
 
 def read_row_group(members: Sequence[ir.Operation]) -> RowGroup | None:

@@ -79,11 +79,11 @@ def cpu_vectors(lanes: int, registers: int) -> dict[str, str]:
     return {CPU_VECTORS: f"array<i64: {lanes}, {registers}>"}
 
 
-def vulkan_device(lanes: int) -> dict[str, str]:
-    """The attribute of a device within the Android baseline profile, with this many lanes."""
+def vulkan_device(lanes: int, half: bool = False) -> dict[str, str]:
+    """The attribute of a device within the Android baseline profile, with this many lanes, with f16 or not."""
     target = executable_target(load_target("vulkan")).replace('"', '\\"')
     numbers = f"invocations = 128, shared_bytes = 16384, lanes = {lanes}, workgroups = array<i64: 65535, 65535>"
-    images = "image_extent = 4096, prefers_images = false"
+    images = f"image_extent = 4096, prefers_images = false, half = {str(half).lower()}"
     return {VULKAN_DEVICE: f'{{{numbers}, spirv_version = "1.3", executable_target = "{target}", {images}}}'}
 
 

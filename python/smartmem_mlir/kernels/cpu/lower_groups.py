@@ -16,7 +16,7 @@ from smartmem_mlir.kernels.cpu.lower_rows import read_rows, row_kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.run_launch import LaunchWriter
 from smartmem_mlir.kernels.fates import tell_views
-from smartmem_mlir.kernels.groups import GROUP, dissolve
+from smartmem_mlir.kernels.groups import GROUP, computes_halves, dissolve
 from smartmem_mlir.transforms.form_groups import form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option
@@ -61,7 +61,7 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
             group = generator.read(op)
             if group is None:
                 continue
-            kernel = generator.plan(op, group, cpu)
+            kernel = None if computes_halves(op) else generator.plan(op, group, cpu)
             if kernel is None:
                 dissolve(op)
                 dissolved += 1

@@ -14,17 +14,19 @@ from smartmem_mlir.transforms.view_ops import splat_constant
 
 FUNCTIONS: dict[str, Callable[[ir.Value], ir.Value]] = {"math.erf": erf, "math.tanh": tanh}
 """SPIR-V has no erf, and drivers may overflow in tanh."""
+_CONVERSIONS = ("arith.extf", "arith.truncf")
+"""Values of f16 are computed in f32: what is stored is rounded, nothing before."""
 _COPIED = ("arith.", "math.")
 
 
 def can_evaluate(body: ir.Block) -> bool:
-    """Whether a body computes on f32 and truth values only, with operations that have a form on vectors."""
+    """Whether a body computes on f32, f16 and truth values only, with operations that have a form on vectors."""
     for op in list(body.operations)[:-1]:
         if not op.operation.name.startswith(_COPIED):
             return False
         for result in op.operation.results:
             is_truth = isinstance(result.type, ir.IntegerType) and result.type.width == 1
-            if not is_truth and not isinstance(result.type, ir.F32Type):
+            if not is_truth and not isinstance(result.type, ir.F32Type | ir.F16Type):
                 return False
     return True
 
@@ -51,11 +53,16 @@ def evaluate(body: ir.Block, arguments: Sequence[ir.Value], wanted: ir.Value | N
             return done[value]
         op = value.owner.operation
         operands = [visit(operand) for operand in op.operands]
+        if op.name in _CONVERSIONS:
+            done[value] = operands[0]
+            return done[value]
         if op.name in FUNCTIONS:
             done[value] = FUNCTIONS[op.name](operands[0])
             return done[value]
         attributes = {name: op.attributes[name] for name in op.attributes}
-        types = [ir.VectorType.get([WIDTH], result.type) for result in op.results]
+        f32 = ir.F32Type.get()
+        elements = [f32 if isinstance(result.type, ir.F16Type) else result.type for result in op.results]
+        types = [ir.VectorType.get([WIDTH], element) for element in elements]
         made = ir.Operation.create(op.name, types, operands, attributes)
         done.update(zip(op.results, made.results, strict=True))
         return done[value]

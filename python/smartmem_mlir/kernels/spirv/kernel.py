@@ -12,7 +12,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.cpu.lower_rows import read_rows
-from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter
+from smartmem_mlir.kernels.groups import is_argument, is_f16, is_f32, parameter
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
 from smartmem_mlir.kernels.spirv.contraction import ContractionShader
 from smartmem_mlir.kernels.spirv.plan import (
@@ -100,7 +100,7 @@ def contraction_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
     # Before the contraction stands what scales a factor of it.
     first = next((i for i, inner in enumerate(kept) if is_contraction(inner)), None)
     group = None if first is None else read_contraction_group(kept[first:])
-    if group is None or not _is_f32(op) or not all(can_evaluate(step.body) for step in group.steps):
+    if group is None or not _has_types(op, limits) or not all(can_evaluate(step.body) for step in group.steps):
         return None
     plan = plan_contraction(group, limits, constant_rhs=parameter(op, group.rhs) is not None)
     if plan is None:
@@ -128,7 +128,7 @@ def contraction_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
 def row_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
     """A group that is a computation over rows; None for others, and for those that no plan fits."""
     group = read_rows(op)
-    plan = plan_rows(group, limits) if group is not None and _is_f32(op) else None
+    plan = plan_rows(group, limits) if group is not None and _has_types(op, limits) else None
     if plan is None:
         return None
     output = plan.group.output
@@ -145,8 +145,10 @@ def row_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
     )
 
 
-def _is_f32(op: ir.Operation) -> bool:
-    return all(is_f32(value.type) for value in (*op.operands, *op.results))
+def _has_types(op: ir.Operation, limits: GpuLimits) -> bool:
+    """Whether everything that is read and written has elements that a shader can load and store."""
+    values = (*op.operands, *op.results)
+    return all(is_f32(value.type) or (limits.half and is_f16(value.type)) for value in values)
 
 
 def _never(split: int) -> bool:

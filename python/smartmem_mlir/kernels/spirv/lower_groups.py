@@ -11,7 +11,7 @@ from mlir import ir
 from smartmem_mlir.kernels.cpu.lower_attention import read_attention
 from smartmem_mlir.kernels.executable import dispatch
 from smartmem_mlir.kernels.fates import tell_views
-from smartmem_mlir.kernels.groups import CONSTANTS, GROUP, dissolve, symbols, unique, without_operands
+from smartmem_mlir.kernels.groups import CONSTANTS, GROUP, dissolve, is_f16, symbols, unique, without_operands
 from smartmem_mlir.kernels.spirv.assign import Images, ImageShape, assign_images
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
 from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, pack, row_kernel
@@ -27,7 +27,7 @@ from smartmem_mlir.transforms.view_ops import shape_of
 
 ATTRIBUTE = "smartmem.vulkan_device"
 """Module attribute, a dictionary: `invocations`, `shared_bytes`, `workgroups` (x, y), `lanes`, `spirv_version`,
-`executable_target` (IREE's attribute as text), `image_extent` and `prefers_images`."""
+`executable_target` (IREE's attribute as text), `image_extent`, `prefers_images` and `half` (buffers may hold f16)."""
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,12 @@ class _Lowering:
         for number, value in enumerate([*kernel.arguments, kernel.output]):
             image, writable = shapes[number], value == kernel.output
             symbol = f"tensor_{number}"
+            half = is_f16(value.type)
             if image is not None:
-                bindings[value] = Image(symbol, writable, image.split, image.extents)
+                bindings[value] = Image(symbol, writable, image.split, image.extents, half)
             else:
                 kind = Vectors if kernel.is_whole(value) else Elements
-                bindings[value] = kind(symbol, writable)
+                bindings[value] = kind(symbol, writable, half)
         interface = Interface(
             name, tuple(bindings.values()), plan.invocations, plan.shared_vectors, self.device.spirv_version
         )
@@ -176,10 +177,11 @@ class _Lowering:
     def _weight_image(self, packed: ir.Value, image: ImageShape) -> ir.Value:
         """A weight in an image, copied when the module is loaded."""
         width, height = image.extents
-        key = f"to_image_{width}x{height}"
+        half = is_f16(packed.type)
+        key = f"to_image_{width}x{height}{'_f16' if half else ''}"
         if key not in self.names:
             self.names[key] = unique(key, self._taken)
-            binary, workgroups = to_image(self.names[key], image.extents, self.device.spirv_version)
+            binary, workgroups = to_image(self.names[key], image.extents, half, self.device.spirv_version)
             self._add_shader(self.names[key], binary, 1, workgroups)
         made = dispatch(self.names[key], [packed], packed.type)
         made.owner.attributes[ONCE] = ir.UnitAttr.get()
@@ -239,7 +241,13 @@ def read_device(op: ir.Operation) -> Device:
     }
     x, y = ir.DenseI64ArrayAttr(attribute["workgroups"])
     return Device(
-        GpuLimits(numbers["invocations"], numbers["shared_bytes"], (x, y), numbers["lanes"]),
+        GpuLimits(
+            numbers["invocations"],
+            numbers["shared_bytes"],
+            (x, y),
+            numbers["lanes"],
+            ir.BoolAttr(attribute["half"]).value,
+        ),
         ir.StringAttr(attribute["spirv_version"]).value,
         ir.StringAttr(attribute["executable_target"]).value,
         ir.IntegerAttr(attribute["image_extent"]).value,

@@ -53,12 +53,14 @@ class GpuLimits:
         shared_bytes: Workgroup memory.
         workgroups: Workgroups along x and y.
         lanes: f32 multiply-adds of all cores in one cycle.
+        half: Whether buffers may hold f16.
     """
 
     invocations: int
     shared_bytes: int
     workgroups: tuple[int, int]
     lanes: int
+    half: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Interface:
     @property
     def capabilities(self) -> list[str]:
         """SPIR-V capabilities that the shader declares."""
-        return ["Shader"]
+        return sorted({"Shader"}.union(*(binding.capabilities for binding in self.bindings)))
 
 
 class Thread:
@@ -112,10 +112,11 @@ def assemble(interface: Interface, body: Body) -> bytes:
     """
     with ir.Location.unknown():
         module = ir.Module.create()
-        capabilities = ", ".join(interface.capabilities)
-        triple = f"#spirv.vce<v{interface.version}, [{capabilities}], []>"
+        triple = _triple(interface.version, interface.capabilities)
+        # MLIR asks for f16 arithmetic where values of that type are converted; SPIR-V asks for storage only.
+        allowed = _triple(interface.version, [*interface.capabilities, "Float16"])
         module.operation.attributes["spirv.target_env"] = ir.Attribute.parse(
-            f"#spirv.target_env<{triple}, #spirv.resource_limits<>>"
+            f"#spirv.target_env<{allowed}, #spirv.resource_limits<>>"
         )
         with ir.InsertionPoint(module.body):
             _variables(interface)
@@ -127,6 +128,10 @@ def assemble(interface: Interface, body: Body) -> bytes:
                 func.ReturnOp([])
         PassManager.parse(_LOWERING).run(module.operation)
         return _with_metadata(serialize_spirv(_as_spirv_module(module, interface, triple)), interface)
+
+
+def _triple(version: str, capabilities: Sequence[str]) -> str:
+    return f"#spirv.vce<v{version}, [{', '.join(capabilities)}], []>"
 
 
 def _variables(interface: Interface) -> None:

@@ -27,17 +27,24 @@ class Binding(ABC):
     Args:
         name: Symbol of its variable.
         writable: Whether the kernel writes it; it then does not read it.
+        half: Whether its elements are f16; the kernel computes with f32 all the same.
     """
 
-    def __init__(self, name: str, writable: bool = False) -> None:
+    def __init__(self, name: str, writable: bool = False, half: bool = False) -> None:
         self.name = name
         self.writable = writable
+        self.half = half
         self._variable: ir.Value | None = None
 
     @property
     @abstractmethod
     def pointer_type(self) -> str:
         """Type of the variable."""
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """SPIR-V capabilities that a kernel with it needs."""
+        return ()
 
     def metadata(self, number: int) -> str | None:
         """What the image layer must know of the binding of this number, None if nothing."""
@@ -58,34 +65,48 @@ class Binding(ABC):
 
 
 class _Buffer(Binding):
-    element: str
-    bytes_per_element: int
+    width: int
+    """Elements that one access reads or writes."""
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        return ("StorageBuffer16BitAccess",) if self.half else ()
+
+    @property
+    def _stored(self) -> str:
+        element = "f16" if self.half else "f32"
+        return element if self.width == 1 else f"vector<{self.width}x{element}>"
 
     @property
     def pointer_type(self) -> str:
         access = "" if self.writable else ", NonWritable"
-        array = f"!spirv.rtarray<{self.element}, stride={self.bytes_per_element}>"
+        array = f"!spirv.rtarray<{self._stored}, stride={self.width * (2 if self.half else 4)}>"
         return f"!spirv.ptr<!spirv.struct<({array} [0{access}])>, StorageBuffer>"
 
     def _pointer(self, at: ir.Value) -> ir.Value:
         zero = ir.Operation.create(
             "spirv.Constant", [integers.i32()], attributes={"value": ir.IntegerAttr.get(integers.i32(), 0)}
         ).results[0]
-        type_ = ir.Type.parse(f"!spirv.ptr<{self.element}, StorageBuffer>")
+        type_ = ir.Type.parse(f"!spirv.ptr<{self._stored}, StorageBuffer>")
         return ir.Operation.create("spirv.AccessChain", [type_], [self.variable, zero, at]).results[0]
 
     def _load(self, at: ir.Value) -> ir.Value:
-        return ir.Operation.create("spirv.Load", [ir.Type.parse(self.element)], [self._pointer(at)]).results[0]
+        loaded = ir.Operation.create("spirv.Load", [ir.Type.parse(self._stored)], [self._pointer(at)]).results[0]
+        return self._convert(loaded, "f32" if self.width == 1 else _VECTOR) if self.half else loaded
 
     def _store(self, at: ir.Value, value: ir.Value) -> None:
-        ir.Operation.create("spirv.Store", operands=[self._pointer(at), value])
+        stored = self._convert(value, self._stored) if self.half else value
+        ir.Operation.create("spirv.Store", operands=[self._pointer(at), stored])
+
+    @staticmethod
+    def _convert(value: ir.Value, type_: str) -> ir.Value:
+        return ir.Operation.create("spirv.FConvert", [ir.Type.parse(type_)], [value]).results[0]
 
 
 class Elements(_Buffer):
-    """A buffer of f32, accessed element by element."""
+    """A buffer, accessed element by element."""
 
-    element = "f32"
-    bytes_per_element = 4
+    width = 1
 
     def load(self, at: ir.Value) -> ir.Value:
         """One element."""
@@ -119,8 +140,7 @@ class VectorMemory(Binding):
 class Vectors(_Buffer, VectorMemory):
     """A buffer of vectors."""
 
-    element = _VECTOR
-    bytes_per_element = 16
+    width = WIDTH
 
     def load(self, place: Place) -> ir.Value:
         """A vector."""
@@ -143,16 +163,17 @@ class Image(VectorMemory):
         writable: Whether the kernel writes it; it then does not read it.
         split: The first of the tensor's dimensions that run along x; those before it run along y.
         extents: Texels along x and y.
+        half: Whether texels are of f16; the texture path gives f32.
     """
 
-    def __init__(self, name: str, writable: bool, split: int, extents: tuple[int, int]) -> None:
-        super().__init__(name, writable)
+    def __init__(self, name: str, writable: bool, split: int, extents: tuple[int, int], half: bool = False) -> None:
+        super().__init__(name, writable, half)
         self.split = split
         self.extents = extents
 
     @property
     def _type(self) -> str:
-        use = "NoSampler, Rgba32f" if self.writable else "NeedSampler, Unknown"
+        use = f"NoSampler, Rgba{16 if self.half else 32}f" if self.writable else "NeedSampler, Unknown"
         return f"!spirv.image<f32, Dim2D, NoDepth, NonArrayed, SingleSampled, {use}>"
 
     @property
@@ -163,7 +184,7 @@ class Image(VectorMemory):
     def metadata(self, number: int) -> str:
         """Its extents and format, in the image layer's words."""
         width, height = self.extents
-        return f"smartmem.image.v1 set=0 binding={number} w={width} h={height} fmt=rgba32f"
+        return f"smartmem.image.v1 set=0 binding={number} w={width} h={height} fmt=rgba{16 if self.half else 32}f"
 
     def load(self, place: Place) -> ir.Value:
         """A texel."""

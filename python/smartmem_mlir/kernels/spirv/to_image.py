@@ -10,17 +10,18 @@ from smartmem_mlir.kernels.spirv.storage import Image, Vectors
 _INVOCATIONS = 64
 
 
-def to_image(name: str, extents: tuple[int, int], version: str) -> tuple[bytes, tuple[int, int]]:
+def to_image(name: str, extents: tuple[int, int], half: bool, version: str) -> tuple[bytes, tuple[int, int]]:
     """The shader's binary and its workgroups along x and y.
 
     Args:
         name: Its entry point.
         extents: Texels of the image along x and y; the buffer holds them row by row.
+        half: Whether elements are f16.
         version: SPIR-V version.
     """
     width, height = extents
-    source = Vectors("source")
-    target = Image("target", True, 0, extents)
+    source = Vectors("source", half=half)
+    target = Image("target", True, 0, extents, half)
 
     def body(thread: Thread) -> None:
         x = integers.add(integers.scale(thread.workgroup[0], _INVOCATIONS), thread.local)
