@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlir import ir
+from mlir.dialects import arith
 
 from smartmem_mlir.kernels.cpu.functions import erf, tanh
 from smartmem_mlir.kernels.cpu.lanes import splat
@@ -17,6 +18,8 @@ FUNCTIONS: dict[str, Callable[[ir.Value], ir.Value]] = {"math.erf": erf, "math.t
 _CONVERSIONS = ("arith.extf", "arith.truncf")
 """Values of f16 are computed in f32: what is stored is rounded, nothing before."""
 _COPIED = ("arith.", "math.")
+_POWER = "math.fpowi"
+_MOST_FACTORS = 8
 
 
 def can_evaluate(body: ir.Block) -> bool:
@@ -24,9 +27,12 @@ def can_evaluate(body: ir.Block) -> bool:
     for op in list(body.operations)[:-1]:
         if not op.operation.name.startswith(_COPIED):
             return False
-        for result in op.operation.results:
-            is_truth = isinstance(result.type, ir.IntegerType) and result.type.width == 1
-            if not is_truth and not isinstance(result.type, ir.F32Type | ir.F16Type):
+        if op.operation.name == _POWER and _exponent(op.operation) is None:
+            return False
+        values = [*op.operation.results, *list(op.operation.operands)[: 1 if op.operation.name == _POWER else None]]
+        for type_ in (value.type for value in values):
+            is_truth = isinstance(type_, ir.IntegerType) and type_.width == 1
+            if not is_truth and not isinstance(type_, ir.F32Type | ir.F16Type):
                 return False
     return True
 
@@ -52,6 +58,9 @@ def evaluate(body: ir.Block, arguments: Sequence[ir.Value], wanted: ir.Value | N
             done[value] = splat(constant, WIDTH)
             return done[value]
         op = value.owner.operation
+        if op.name == _POWER:
+            done[value] = _power(visit(op.operands[0]), _exponent(op) or 0)
+            return done[value]
         operands = [visit(operand) for operand in op.operands]
         if op.name in _CONVERSIONS:
             done[value] = operands[0]
@@ -68,3 +77,16 @@ def evaluate(body: ir.Block, arguments: Sequence[ir.Value], wanted: ir.Value | N
         return done[value]
 
     return visit(list(body.operations)[-1].operands[0] if wanted is None else wanted)
+
+
+def _exponent(op: ir.Operation) -> int | None:
+    """The constant power of a `math.fpowi` that is worth multiplying out."""
+    number = splat_constant(op.operands[1])
+    return int(number) if number is not None and 1 <= number <= _MOST_FACTORS else None
+
+
+def _power(base: ir.Value, exponent: int) -> ir.Value:
+    result = base
+    for _ in range(exponent - 1):
+        result = arith.mulf(result, base)
+    return result
