@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,12 +17,21 @@ from image_programs import IN_BUFFERS, PROGRAMS, build
 RUNNER = Path(__file__).with_name("run_images.py")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+# Of Debian's chromium-common: subgroups of 4, and descriptor sets where lavapipe gets push descriptors.
+SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+
+
+@pytest.fixture(scope="module", params=["lavapipe", "swiftshader"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of all programs, computed by a process of its own."""
     path = tmp_path_factory.mktemp("images")
+    environment = dict(os.environ)
+    if request.param == "swiftshader":
+        if not SWIFTSHADER.is_file() and not os.environ.get("SMARTMEM_REQUIRE_VULKAN"):
+            pytest.skip("SwiftShader is missing; tools/install-system-packages installs it")
+        environment["VK_ICD_FILENAMES"] = str(SWIFTSHADER)
     command = [sys.executable, str(RUNNER), str(path)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "error" not in done.stderr, done.stderr[-2000:]
     return path
