@@ -69,7 +69,9 @@ def prepared(folder: Path, stamp: str, make: Callable[[], tuple[Path, float]]) -
     try:
         artifact, seconds = make()
     except PeerError as failure:
-        file.write_text(_Note(stamp=stamp, failure=failure.kind, message=failure.message).model_dump_json())
+        # The next time the machine may be less busy, or the limit another.
+        if failure.kind != "timed out":
+            file.write_text(_Note(stamp=stamp, failure=failure.kind, message=failure.message).model_dump_json())
         raise
     file.write_text(_Note(stamp=stamp, artifact=str(artifact), seconds=seconds).model_dump_json())
     return artifact, seconds
