@@ -238,7 +238,9 @@ class _ModelRun:
             now = time.monotonic()
             deadline = now + (self._deadline - now) / (len(plans) - index)
             resident = self._fits_in_memory(len(peers) + len(baselines) + len(ours))
-            plan = replace(plan, resident=resident, deadline=deadline)
+            # One engine that hangs must not take the time of all.
+            step = min(plan.time_limit, max(1.0, (deadline - now) / 4))
+            plan = replace(plan, resident=resident, deadline=deadline, time_limit=step)
             failed = [failure.model_copy(update={"threads": plan.threads}) for failure in self._failures]
             tried = self._race(baselines, replace(plan, runs=_SWEEP_RUNS, rounds=_SWEEP_ROUNDS), "sweep")
             best = _best(baselines, tried)
