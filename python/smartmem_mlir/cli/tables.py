@@ -9,7 +9,7 @@ from rich.table import Table
 
 from smartmem_mlir.api import CompiledModel, VerifyResult
 from smartmem_mlir.iree.assumptions import CpuAssumptions, VulkanAssumptions
-from smartmem_mlir.iree.flow.summary import FlowSummary
+from smartmem_mlir.iree.flow.summary import FlowSummary, ImageTraffic
 from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.report.proofs import Proofs
 from smartmem_mlir.report.schema import Report
@@ -165,7 +165,14 @@ def _counts(flow: FlowSummary) -> str:
     return (
         f"{flow.kernels} kernels, {flow.movement_kernels} of them data movement; "
         f"{size(flow.total_bytes)} read and written, {size(flow.movement_bytes)} of them by data movement"
+        + (f"; {_images(flow.images)}" if flow.images else "")
     )
+
+
+def _images(images: ImageTraffic) -> str:
+    activations = images.activation_image_bytes / max(1, images.activation_bytes)
+    weights = images.weight_image_bytes / max(1, images.weight_bytes)
+    return f"in images {activations:.0%} of the bytes of activations and {weights:.0%} of those of weights"
 
 
 def _assumptions(assumptions: CpuAssumptions | VulkanAssumptions) -> str:

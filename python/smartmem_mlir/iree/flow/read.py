@@ -16,6 +16,7 @@ from mlir import ir
 
 from smartmem_mlir.errors import CompilerError
 from smartmem_mlir.i1_text import pack_i1
+from smartmem_mlir.iree.flow.images import check_images
 from smartmem_mlir.iree.flow.movement import body_kind, computes_on_vectors
 from smartmem_mlir.iree.flow.summary import Copy, FlowSummary, Kernel, KernelKind
 from smartmem_mlir.iree.flow.traffic import body_traffic, tensor_bytes
@@ -95,6 +96,7 @@ def summarize(module: ir.Module) -> FlowSummary:
         load_entries=_called(kernels, loading),
         load_copies=_copies(loading),
         largest_binding_bytes=max(inference.largest_binding_bytes, loading.largest_binding_bytes),
+        images=check_images(module),
     )
 
 

@@ -57,6 +57,26 @@ class Copy(BaseModel):
     bytes: int
 
 
+class ImageTraffic(BaseModel):
+    """What kernels read and write of images, of one inference; texel by texel a tensor counts once for each access.
+
+    Args:
+        tensors: Tensors in images.
+        activation_bytes: Bytes of computed tensors that kernels access.
+        activation_image_bytes: Those of them that are in images.
+        weight_bytes: Bytes of weights that kernels access.
+        weight_image_bytes: Those of them that are in images.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tensors: int
+    activation_bytes: int
+    activation_image_bytes: int
+    weight_bytes: int
+    weight_image_bytes: int
+
+
 class FlowSummary(BaseModel):
     """Everything that one inference launches, and what loading the module runs once.
 
@@ -66,6 +86,7 @@ class FlowSummary(BaseModel):
         load_entries: Kernels that run once, when the module is loaded (packing of weights, for example).
         load_copies: Copies and fills that run once.
         largest_binding_bytes: Largest tensor that any kernel reads or writes.
+        images: What is accessed in images; None where no tensor is one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,6 +96,7 @@ class FlowSummary(BaseModel):
     load_entries: tuple[Kernel, ...]
     load_copies: tuple[Copy, ...]
     largest_binding_bytes: int
+    images: ImageTraffic | None = None
 
     @model_validator(mode="before")
     @classmethod
