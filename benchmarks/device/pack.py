@@ -64,7 +64,7 @@ def pack(path: Path, targets: list[str], out: Path, levels: list[str | None], va
                     )
                     name = f"{path.stem}-{target}-{level or 'default'}-{variant}"
                     try:
-                        smartmem_mlir.compile(reseeded, out / name, options, force=True)
+                        smartmem_mlir.compile(reseeded, out / name, options=options, force=True)
                     except SmartMemError as error:
                         print(f"{name}: {error}", flush=True)
                         shutil.rmtree(f"{out / name}.reproducer", ignore_errors=True)
@@ -91,9 +91,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--target", action="append", required=True)
     parser.add_argument("--opt-level", action="append", help="repeat for several; by default the target's own")
-    parser.add_argument(
-        "--variant", action="append", choices=VARIANTS, help="repeat for several; by default the first two"
-    )
+    parser.add_argument("--variant", action="append", choices=VARIANTS, help="repeat for several; default: two")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     for path in arguments.models:
