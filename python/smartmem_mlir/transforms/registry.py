@@ -45,6 +45,7 @@ PASSES: tuple[str, ...] = (
     "share_borders.ShareBorders",
     "sink_scales.SinkScales",
     "sink_views.SinkViews",
+    "split_sums.SplitSums",
 )
 """`module.Class` below `smartmem_mlir.transforms`, in alphabetical order."""
 
