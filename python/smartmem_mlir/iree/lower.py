@@ -26,7 +26,7 @@ from smartmem_mlir.iree.device_target import device_targets_attr, executable_tar
 from smartmem_mlir.iree.index_arithmetic import guard_divisions
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
 from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE as VULKAN_DEVICE
-from smartmem_mlir.kernels.spirv.storage import WIDTH as TEXEL_WIDTH
+from smartmem_mlir.kernels.spirv.vectors import WIDTH as TEXEL_WIDTH
 from smartmem_mlir.targets import Pipeline, TargetDescription, VulkanTarget
 from smartmem_mlir.transforms.convert_to_iree import ConvertToIree
 from smartmem_mlir.transforms.fold_parameter_views import read_parameters

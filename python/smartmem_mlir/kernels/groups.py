@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from mlir import ir
 
-from smartmem_mlir.transforms.contraction_group import Read
+from smartmem_mlir.index_maps.expr import ZERO, dim
+from smartmem_mlir.index_maps.refine import Refinement, refine
+from smartmem_mlir.transforms.attention_group import AttentionGroup, read_attention_group
+from smartmem_mlir.transforms.contraction_group import (
+    ContractionGroup,
+    Read,
+    is_bordered,
+    read_contraction_group,
+)
+from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.outline import clone_into
+from smartmem_mlir.transforms.row_group import RowGroup, read_row_group
+from smartmem_mlir.transforms.structured import is_structured
+from smartmem_mlir.transforms.view_ops import splat_constant
 
 GROUP = "smartmem.group"
 CONSTANTS = ("smartmem.parameter", "arith.constant")
@@ -83,3 +96,43 @@ def dissolve(op: ir.Operation) -> None:
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new)
     op.erase()
+
+
+def read_attention(op: ir.Operation) -> AttentionGroup | None:
+    """What a `smartmem.group` computes; None when it is no attention."""
+    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    return read_attention_group([m for m in members if is_structured(m) or m.name == "linalg.softmax"])
+
+
+def read_contraction(op: ir.Operation) -> ContractionGroup | None:
+    """What a `smartmem.group` computes; None when it is no contraction."""
+    kept = _kept(op)
+    # Before the contraction stands what scales a factor of it.
+    first = next((i for i, inner in enumerate(kept) if is_contraction(inner)), None)
+    return None if first is None else read_contraction_group(kept[first:])
+
+
+def read_rows(op: ir.Operation) -> RowGroup | None:
+    """What a `smartmem.group` computes; None when it is no computation over rows."""
+    kept = _kept(op)
+    return read_row_group(kept) if kept else None
+
+
+def _kept(op: ir.Operation) -> list[ir.Operation]:
+    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
+    return [inner for inner in members if is_structured(inner) or is_bordered(inner)]
+
+
+def reads_after_sum(group: ContractionGroup) -> list[Read]:
+    """What is read from memory once for each element of the result."""
+    reads = [argument for step in group.steps for argument in step.arguments if isinstance(argument, Read)]
+    if isinstance(group.initial, Read):
+        reads = [group.initial, *reads]
+    return [read for read in reads if splat_constant(read.value) is None]
+
+
+def column_refinement(group: RowGroup, reads: Iterable[Read]) -> Refinement | None:
+    """Columns split so that no address divides them; rows stay, their addresses may divide."""
+    at = [dim(d) if d in group.columns else ZERO for d in range(len(group.extents))]
+    accesses = [[expr.substitute(at) for expr in read.access] for read in (*reads, group.output)]
+    return refine(group.extents, accesses)

@@ -22,8 +22,15 @@ from smartmem_mlir.transforms.scalar_bodies import maximum_result
 from smartmem_mlir.transforms.structured import StructuredOp, argument_number, element_type, read_structured
 from smartmem_mlir.transforms.view_ops import is_view, splat_constant
 
-COMBINATIONS = ("arith.addf", "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf", "arith.mulf")
-"""How a reduction may combine an element with what it has."""
+NEUTRAL = {
+    "arith.addf": 0.0,
+    "arith.maximumf": float("-inf"),
+    "arith.maxnumf": float("-inf"),
+    "arith.minimumf": float("inf"),
+    "arith.minnumf": float("inf"),
+    "arith.mulf": 1.0,
+}
+"""How a reduction may combine an element with what it has, and the element that changes nothing."""
 
 
 class Kind(Enum):
@@ -197,7 +204,7 @@ def combination(body: ir.Block, accumulator: int, result: int) -> tuple[str, ir.
     if isinstance(yielded.owner, ir.Block):
         return None
     op = yielded.owner.operation
-    if op.name not in COMBINATIONS:
+    if op.name not in NEUTRAL:
         return None
     for total, element in (tuple(op.operands), tuple(op.operands)[::-1]):
         if argument_number(total, body) == accumulator and not _uses(element, body, accumulator):

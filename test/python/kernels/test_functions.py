@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
 from smartmem_mlir.iree.device_target import compile_flags
-from smartmem_mlir.kernels.cpu.functions import erf, exp, exp_of_nonpositive, tanh
 from smartmem_mlir.kernels.cpu.lanes import Part, index, load, loop
 from smartmem_mlir.kernels.executable import add_executable, dispatch
+from smartmem_mlir.kernels.functions import erf, exp, exp_of_nonpositive, tanh
 from smartmem_mlir.targets import load_target
 
 COUNT, LANES = 1 << 17, 16

@@ -24,7 +24,6 @@ from smartmem_mlir.kernels.cpu.attention_tiles import (
     address_of,
     unmasked,
 )
-from smartmem_mlir.kernels.cpu.functions import exp_of_nonpositive
 from smartmem_mlir.kernels.cpu.lanes import (
     add,
     cut,
@@ -39,6 +38,7 @@ from smartmem_mlir.kernels.cpu.lanes import (
     store,
 )
 from smartmem_mlir.kernels.cpu.packing import pack
+from smartmem_mlir.kernels.functions import exp_of_nonpositive
 
 
 class AttentionEmitter:

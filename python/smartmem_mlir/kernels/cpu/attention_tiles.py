@@ -22,7 +22,6 @@ from smartmem_mlir.kernels.cpu.attention_plan import (
     Source,
     padded,
 )
-from smartmem_mlir.kernels.cpu.functions import exp_of_nonpositive
 from smartmem_mlir.kernels.cpu.lanes import (
     Combine,
     Part,
@@ -41,6 +40,7 @@ from smartmem_mlir.kernels.cpu.lanes import (
     store,
 )
 from smartmem_mlir.kernels.cpu.packing import Rows
+from smartmem_mlir.kernels.functions import exp_of_nonpositive
 from smartmem_mlir.transforms.attention_group import SUM
 from smartmem_mlir.transforms.view_code import index_value
 

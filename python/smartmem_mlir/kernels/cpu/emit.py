@@ -12,8 +12,8 @@ from mlir.dialects import arith, memref, scf, vector
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, split_address
 from smartmem_mlir.kernels.cpu.borders import write_borders
-from smartmem_mlir.kernels.cpu.functions import FUNCTIONS
 from smartmem_mlir.kernels.cpu.plan import KernelPlan, Storage
+from smartmem_mlir.kernels.functions import FUNCTIONS
 from smartmem_mlir.transforms.contraction_group import Read, Step
 from smartmem_mlir.transforms.structured import element_type
 from smartmem_mlir.transforms.view_code import index_value

@@ -11,16 +11,9 @@ from smartmem_mlir.kernels.cpu.attention_plan import SCRATCH_BYTES, AttentionPla
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.groups import is_f32
-from smartmem_mlir.transforms.attention_group import AttentionGroup, read_attention_group
+from smartmem_mlir.transforms.attention_group import AttentionGroup
 from smartmem_mlir.transforms.group_claims import claim_attention
-from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import write_view
-
-
-def read_attention(op: ir.Operation) -> AttentionGroup | None:
-    """What a `smartmem.group` computes; None when it is no attention."""
-    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
-    return read_attention_group([m for m in members if is_structured(m) or m.name == "linalg.softmax"])
 
 
 def _operands(op: ir.Operation, plan: AttentionPlan) -> list[ir.Value]:

@@ -13,23 +13,12 @@ from smartmem_mlir.kernels.address_claims import claim_copy, claim_split, restri
 from smartmem_mlir.kernels.addresses import LANE, split_address
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.kernel import Kernel
-from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction, reads_after_sum
-from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter
+from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction
+from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter, reads_after_sum
 from smartmem_mlir.transforms.claims import is_recorded
-from smartmem_mlir.transforms.contraction_group import ContractionGroup, is_bordered, read_contraction_group
-from smartmem_mlir.transforms.contraction_growth import is_contraction
+from smartmem_mlir.transforms.contraction_group import ContractionGroup
 from smartmem_mlir.transforms.group_claims import claim_contraction
-from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import shape_of, write_view
-
-
-def read_contraction(op: ir.Operation) -> ContractionGroup | None:
-    """What a `smartmem.group` computes; None when it is no contraction."""
-    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
-    kept = [inner for inner in members if is_structured(inner) or is_bordered(inner)]
-    # Before the contraction stands what scales a factor of it.
-    first = next((i for i, inner in enumerate(kept) if is_contraction(inner)), None)
-    return None if first is None else read_contraction_group(kept[first:])
 
 
 def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, beside: int = 1) -> Kernel | None:

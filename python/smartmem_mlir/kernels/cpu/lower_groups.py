@@ -10,13 +10,13 @@ from mlir import ir
 
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.launches import form_launches
-from smartmem_mlir.kernels.cpu.lower_attention import attention_kernel, read_attention
-from smartmem_mlir.kernels.cpu.lower_contraction import contraction_kernel, read_contraction
-from smartmem_mlir.kernels.cpu.lower_rows import read_rows, row_kernel
+from smartmem_mlir.kernels.cpu.lower_attention import attention_kernel
+from smartmem_mlir.kernels.cpu.lower_contraction import contraction_kernel
+from smartmem_mlir.kernels.cpu.lower_rows import row_kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.run_launch import LaunchWriter
 from smartmem_mlir.kernels.fates import tell_views
-from smartmem_mlir.kernels.groups import GROUP, computes_halves, dissolve
+from smartmem_mlir.kernels.groups import GROUP, computes_halves, dissolve, read_attention, read_contraction, read_rows
 from smartmem_mlir.transforms.form_groups import form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option

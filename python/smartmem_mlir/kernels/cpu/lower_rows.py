@@ -12,17 +12,8 @@ from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.row_plan import WORK_PER_ELEMENT, plan_rows
 from smartmem_mlir.kernels.cpu.rows import RowEmitter
 from smartmem_mlir.transforms.claims import is_recorded
-from smartmem_mlir.transforms.contraction_group import is_bordered
 from smartmem_mlir.transforms.group_claims import claim_rows
-from smartmem_mlir.transforms.row_group import RowGroup, read_row_group
-from smartmem_mlir.transforms.structured import is_structured
-
-
-def read_rows(op: ir.Operation) -> RowGroup | None:
-    """What a `smartmem.group` computes; None when it is no computation over rows."""
-    members = [inner.operation for inner in op.regions[0].blocks[0].operations]
-    kept = [inner for inner in members if is_structured(inner) or is_bordered(inner)]
-    return read_row_group(kept) if kept else None
+from smartmem_mlir.transforms.row_group import RowGroup
 
 
 def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | None:

@@ -17,8 +17,9 @@ from math import prod
 from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks
-from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
-from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
+from smartmem_mlir.kernels.groups import reads_after_sum
+from smartmem_mlir.transforms.contraction_group import ContractionGroup, whole
+from smartmem_mlir.transforms.view_ops import shape_of
 
 LEAST_ROWS_TO_COPY = 16
 """Rows that must read the right factor before it is worth laying out anew when the model runs."""
@@ -241,14 +242,6 @@ def packed_address(tiling: Tiling) -> SplitAddress:
         inner = inner + dim(FIRST_REDUCTION + i) * step
         step *= tiling.reduction_extents[i]
     return SplitAddress(dim(PANEL) * step, inner, 1)
-
-
-def reads_after_sum(group: ContractionGroup) -> list[Read]:
-    """What is read from memory once for each element of the result."""
-    reads = [argument for step in group.steps for argument in step.arguments if isinstance(argument, Read)]
-    if isinstance(group.initial, Read):
-        reads = [group.initial, *reads]
-    return [read for read in reads if splat_constant(read.value) is None]
 
 
 def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:

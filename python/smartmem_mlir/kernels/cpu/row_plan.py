@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
-from smartmem_mlir.index_maps.refine import Refinement, refine
+from smartmem_mlir.index_maps.expr import Expr
+from smartmem_mlir.index_maps.refine import Refinement
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.cpu.blocks import choose_blocks
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
+from smartmem_mlir.kernels.groups import column_refinement
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup
 from smartmem_mlir.transforms.view_ops import splat_constant
@@ -69,7 +70,7 @@ def plan_rows(group: RowGroup, cpu: CpuVectors) -> RowPlan | None:
         for argument in step.arguments
         if isinstance(argument, Read) and splat_constant(argument.value) is None
     }
-    refinement = _column_refinement(group, reads)
+    refinement = column_refinement(group, reads)
     if refinement is None:
         return None
     columns = [d for original in group.columns for d in refinement.digits(original)]
@@ -87,13 +88,6 @@ def plan_rows(group: RowGroup, cpu: CpuVectors) -> RowPlan | None:
         if plan is not None:
             return plan
     return None
-
-
-def _column_refinement(group: RowGroup, reads: set[Read]) -> Refinement | None:
-    """Columns split so that no address divides them; rows stay, their addresses may divide."""
-    at = [dim(d) if d in group.columns else ZERO for d in range(len(group.extents))]
-    accesses = [[expr.substitute(at) for expr in read.access] for read in (*reads, group.output)]
-    return refine(group.extents, accesses)
 
 
 def _fitting(

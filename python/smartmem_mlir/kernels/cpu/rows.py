@@ -16,21 +16,12 @@ from smartmem_mlir.kernels.cpu.lanes import Part, add, cut, index, load, mask, n
 from smartmem_mlir.kernels.cpu.row_plan import RowPlan
 from smartmem_mlir.kernels.cpu.vector_bodies import evaluate
 from smartmem_mlir.transforms.contraction_group import Read
-from smartmem_mlir.transforms.row_group import Kind, RowStep, combination
+from smartmem_mlir.transforms.row_group import NEUTRAL, Kind, RowStep, combination
 from smartmem_mlir.transforms.view_code import index_value
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 UNROLLED_VECTORS = 8
 """Rows of at most this many vectors are straight code."""
-
-_NEUTRAL = {
-    "arith.addf": 0.0,
-    "arith.mulf": 1.0,
-    "arith.maximumf": float("-inf"),
-    "arith.maxnumf": float("-inf"),
-    "arith.minimumf": float("inf"),
-    "arith.minnumf": float("inf"),
-}
 
 
 @dataclass
@@ -114,7 +105,7 @@ class RowEmitter:
         rest = [part for part in self._parts if part not in whole]
         combine = [self._combination(n) for n in reductions]
         widths = ([plan.lanes] if whole else []) + [part.lanes for part in rest]
-        starts = [splat(_NEUTRAL[combine[i][0]], width) for width in widths for i in range(len(reductions))]
+        starts = [splat(NEUTRAL[combine[i][0]], width) for width in widths for i in range(len(reductions))]
         bases = {read: index_value(address.outer, [row.index]) for read, address in self._used_reads(numbers).items()}
         output = index_value(plan.output.outer, [row.index])
 
@@ -136,7 +127,7 @@ class RowEmitter:
             name = combine[i][0]
             total = reduce(mine, partial(_combine, name))
             initial = plan.group.steps[n].initial
-            results.append(total if initial == _NEUTRAL[name] else _combine(name, total, number(initial)))
+            results.append(total if initial == NEUTRAL[name] else _combine(name, total, number(initial)))
         return results
 
     def _nest(
@@ -200,7 +191,7 @@ class RowEmitter:
                 name, element = self._combination(n)
                 value = evaluate(step.body, arguments, part.lanes, element)
                 if not part.is_whole:
-                    value = arith.select(mask(part), value, splat(_NEUTRAL[name], part.lanes))
+                    value = arith.select(mask(part), value, splat(NEUTRAL[name], part.lanes))
                 slot = reductions.index(n)
                 totals[slot] = _combine(name, totals[slot], value)
                 continue

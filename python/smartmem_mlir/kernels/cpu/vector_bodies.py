@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from smartmem_mlir.kernels.cpu.functions import FUNCTIONS
 from smartmem_mlir.kernels.cpu.lanes import splat
+from smartmem_mlir.kernels.functions import FUNCTIONS
 from smartmem_mlir.transforms.structured import argument_number
 from smartmem_mlir.transforms.view_ops import splat_constant
 

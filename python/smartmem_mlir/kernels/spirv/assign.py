@@ -13,7 +13,7 @@ from math import prod
 from mlir import ir
 
 from smartmem_mlir.kernels.spirv.kernel import Kernel
-from smartmem_mlir.kernels.spirv.plan import WIDTH
+from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.view_ops import shape_of
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 from mlir.dialects import arith
 
-from smartmem_mlir.kernels.cpu.functions import erf, tanh
-from smartmem_mlir.kernels.cpu.lanes import splat
-from smartmem_mlir.kernels.spirv.storage import WIDTH
+from smartmem_mlir.kernels.functions import erf, tanh
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat
 from smartmem_mlir.transforms.structured import argument_number
 from smartmem_mlir.transforms.view_ops import splat_constant
 
@@ -55,7 +54,7 @@ def evaluate(body: ir.Block, arguments: Sequence[ir.Value], wanted: ir.Value | N
             return done[value]
         constant = splat_constant(value)
         if constant is not None:
-            done[value] = splat(constant, WIDTH)
+            done[value] = splat(constant)
             return done[value]
         op = value.owner.operation
         if op.name == _POWER:

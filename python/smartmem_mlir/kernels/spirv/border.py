@@ -9,10 +9,10 @@ from mlir import ir
 from mlir.dialects import arith, scf
 
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.kernels.cpu.lanes import splat
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, VectorMemory
+from smartmem_mlir.kernels.spirv.storage import Binding, Elements, VectorMemory
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat
 
 
 def write_border(
@@ -52,7 +52,7 @@ def write_border(
                 at = integers.add(at, integers.scale(integers.add(digit, low[axis]), prod(extents[axis + 1 :])))
                 rest = integers.divide(rest, inside[axis])
             if isinstance(binding, VectorMemory):
-                binding.store(binding.place(at), splat(number, WIDTH))
+                binding.store(binding.place(at), splat(number))
             else:
                 assert isinstance(binding, Elements)
                 binding.store(at, arith.constant(ir.F32Type.get(), number))

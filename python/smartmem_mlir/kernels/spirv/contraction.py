@@ -10,7 +10,6 @@ from mlir.dialects import arith, scf, vector
 
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import LANE, PANEL, ROW, SplitAddress, split_address
-from smartmem_mlir.kernels.cpu.lanes import splat
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.bodies import evaluate
 from smartmem_mlir.kernels.spirv.border import write_border
@@ -19,7 +18,8 @@ from smartmem_mlir.kernels.spirv.plan import ShaderPlan
 from smartmem_mlir.kernels.spirv.routes import quarter, route
 from smartmem_mlir.kernels.spirv.shader import Thread
 from smartmem_mlir.kernels.spirv.sources import Source
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Place, VectorMemory
+from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Place, VectorMemory
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat, vector_type
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
@@ -118,7 +118,7 @@ class ContractionShader:
                 scf.YieldOp(nest(level + 1, part, [*trips, made.induction_variable], list(made.inner_iter_args)))
             return list(made.results)
 
-        return nest(0, 0, [], [splat(0.0, WIDTH)] * plan.rows)
+        return nest(0, 0, [], [splat(0.0)] * plan.rows)
 
     def _scale(self, address: SplitAddress, trips: Sequence[ir.Value], term: int) -> ir.Value:
         plan = self._plan
@@ -166,7 +166,7 @@ class ContractionShader:
         if isinstance(group.initial, Read):
             total = arith.addf(total, self._read(group.initial, row))
         elif group.initial != 0.0:
-            total = arith.addf(total, splat(group.initial, WIDTH))
+            total = arith.addf(total, splat(group.initial))
         results = [total]
         for step in group.steps:
             arguments = [
@@ -197,7 +197,7 @@ class ContractionShader:
     def _read(self, read: Read, row: ir.Value) -> ir.Value:
         number = splat_constant(read.value)
         if number is not None:
-            return splat(number, WIDTH)
+            return splat(number)
         binding = self._bindings[read.value]
         if isinstance(binding, VectorMemory):
             return binding.load(self._place(read, binding, row))
@@ -205,7 +205,7 @@ class ContractionShader:
         address = self._address(read)
         at = self._at(address.outer, row)
         if not address.lanes:
-            return vector.broadcast(ir.VectorType.get([WIDTH], ir.F32Type.get()), binding.load(at))
+            return vector.broadcast(vector_type(), binding.load(at))
         return binding.gather([integers.add(at, integers.scale(lane, address.lanes)) for lane in self._lanes])
 
     def _address(self, read: Read) -> SplitAddress:

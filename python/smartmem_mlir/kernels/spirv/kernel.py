@@ -11,25 +11,23 @@ from mlir import ir
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, View
-from smartmem_mlir.kernels.cpu.lower_rows import read_rows
-from smartmem_mlir.kernels.groups import is_argument, is_f16, is_f32, parameter
+from smartmem_mlir.kernels.groups import is_argument, is_f16, is_f32, parameter, read_rows, reads_after_sum
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
 from smartmem_mlir.kernels.spirv.contraction import ContractionShader
 from smartmem_mlir.kernels.spirv.plan import (
-    WIDTH,
     Direction,
     GpuLimits,
     Operand,
     ShaderPlan,
     direction_of,
     plan_contraction,
-    reads_after_sum,
 )
 from smartmem_mlir.kernels.spirv.routes import find_route, fits_image
 from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, plan_rows
 from smartmem_mlir.kernels.spirv.rows import RowShader
 from smartmem_mlir.kernels.spirv.shader import Thread
 from smartmem_mlir.kernels.spirv.storage import Binding
+from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.structured import is_structured

@@ -8,10 +8,18 @@ from typing import ClassVar, Literal
 
 from mlir import ir
 
-from smartmem_mlir.kernels.cpu.lower_attention import read_attention
 from smartmem_mlir.kernels.executable import dispatch
 from smartmem_mlir.kernels.fates import tell_views
-from smartmem_mlir.kernels.groups import CONSTANTS, GROUP, dissolve, is_f16, symbols, unique, without_operands
+from smartmem_mlir.kernels.groups import (
+    CONSTANTS,
+    GROUP,
+    dissolve,
+    is_f16,
+    read_attention,
+    symbols,
+    unique,
+    without_operands,
+)
 from smartmem_mlir.kernels.spirv.assign import Images, ImageShape, assign_images
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
 from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, pack, row_kernel

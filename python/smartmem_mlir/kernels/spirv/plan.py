@@ -18,11 +18,11 @@ from mlir import ir
 
 from smartmem_mlir.index_maps.expr import Dim, Expr, dim
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, PANEL, ROW, SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.groups import reads_after_sum
+from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
-from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
+from smartmem_mlir.transforms.view_ops import shape_of
 
-WIDTH = 4
-"""Lanes of a vector, and elements of a texel."""
 _MOST_ROWS = 8
 _MOST_INVOCATIONS = 256
 """Larger workgroups wait for each other and gain nothing."""
@@ -263,14 +263,6 @@ def packed_row(tiling: Tiling) -> Expr:
     """Where a panel's lanes begin in the row of lanes of a packed weight."""
     count = tiling.panels_per_lane_range
     return (dim(PANEL) % count if tiling.num_panels > count else dim(PANEL)) * WIDTH
-
-
-def reads_after_sum(group: ContractionGroup) -> list[Read]:
-    """What is read from memory once for each element of the result."""
-    reads = [argument for step in group.steps for argument in step.arguments if isinstance(argument, Read)]
-    if isinstance(group.initial, Read):
-        reads = [group.initial, *reads]
-    return [read for read in reads if splat_constant(read.value) is None]
 
 
 def _shape(plan: ShaderPlan, limits: GpuLimits) -> ShaderPlan | None:

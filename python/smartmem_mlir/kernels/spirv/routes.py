@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from smartmem_mlir.index_maps.expr import Expr, linearize
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.spirv.plan import Direction, direction_of_address, packed_address, packed_row
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Image, VectorMemory
+from smartmem_mlir.kernels.spirv.storage import Binding, Image, VectorMemory
+from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.structured import Access
 
 Route = tuple[SplitAddress, ...]

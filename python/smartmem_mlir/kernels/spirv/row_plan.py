@@ -13,11 +13,13 @@ from math import prod
 
 from mlir import ir
 
-from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
-from smartmem_mlir.index_maps.refine import Refinement, refine
+from smartmem_mlir.index_maps.expr import Expr
+from smartmem_mlir.index_maps.refine import Refinement
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.groups import column_refinement
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
-from smartmem_mlir.kernels.spirv.plan import WIDTH, GpuLimits
+from smartmem_mlir.kernels.spirv.plan import GpuLimits
+from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup, combination
 from smartmem_mlir.transforms.structured import Access
@@ -107,7 +109,7 @@ def plan_rows(group: RowGroup, limits: GpuLimits) -> RowShaderPlan | None:
             if isinstance(argument, Read) and splat_constant(argument.value) is None
         )
     )
-    refinement = _column_refinement(group, reads)
+    refinement = column_refinement(group, reads)
     if refinement is None:
         return None
     columns = [d for original in group.columns for d in refinement.digits(original)]
@@ -125,13 +127,6 @@ def plan_rows(group: RowGroup, limits: GpuLimits) -> RowShaderPlan | None:
         if plan is not None:
             return plan
     return None
-
-
-def _column_refinement(group: RowGroup, reads: Sequence[Read]) -> Refinement | None:
-    """Columns split so that no address divides them; rows stay, their addresses may divide."""
-    at = [dim(d) if d in group.columns else ZERO for d in range(len(group.extents))]
-    accesses = [[expr.substitute(at) for expr in read.access] for read in (*reads, group.output)]
-    return refine(group.extents, accesses)
 
 
 def _fitting(

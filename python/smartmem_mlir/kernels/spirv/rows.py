@@ -10,7 +10,6 @@ from mlir.dialects import arith, scf, vector
 
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, ROW, SplitAddress
-from smartmem_mlir.kernels.cpu.lanes import splat
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.bodies import evaluate
 from smartmem_mlir.kernels.spirv.border import write_border
@@ -18,21 +17,14 @@ from smartmem_mlir.kernels.spirv.control import when
 from smartmem_mlir.kernels.spirv.routes import quarter, route
 from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, combination_of
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Place, VectorMemory
+from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Place, VectorMemory
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat, vector_type
 from smartmem_mlir.transforms.contraction_group import Read
-from smartmem_mlir.transforms.row_group import Kind
+from smartmem_mlir.transforms.row_group import NEUTRAL, Kind
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 _RADIX = 8
 """Threads whose totals one thread adds at a time."""
-_NEUTRAL = {
-    "arith.addf": 0.0,
-    "arith.mulf": 1.0,
-    "arith.maximumf": float("-inf"),
-    "arith.maxnumf": float("-inf"),
-    "arith.minimumf": float("inf"),
-    "arith.minnumf": float("inf"),
-}
 
 
 @dataclass
@@ -113,7 +105,7 @@ class RowShader:
         for number, step in enumerate(self._plan.group.steps):
             known = all(a in self._numbers for a in step.arguments if isinstance(a, int))
             if step.kind is Kind.ROW and number not in self._numbers and known:
-                arguments = [splat(self._scalar(argument), WIDTH) for argument in step.arguments]
+                arguments = [splat(self._scalar(argument)) for argument in step.arguments]
                 self._numbers[number] = vector.extract(evaluate(step.body, arguments), [], [0])
 
     def _scalar(self, argument: Read | int) -> ir.Value:
@@ -128,7 +120,7 @@ class RowShader:
 
     def _pass(self, numbers: Sequence[int], held: Sequence[_Place] | None) -> list[ir.Value]:
         """One pass over the row: what this thread's vectors come to."""
-        starts = [splat(_NEUTRAL[self._name(number)], WIDTH) for number in numbers]
+        starts = [splat(NEUTRAL[self._name(number)]) for number in numbers]
         if held is not None:
             totals = starts
             for place in held:
@@ -147,13 +139,13 @@ class RowShader:
             arguments = [self._argument(argument, place) for argument in step.arguments]
             name, element = combination_of(self._plan.group, number)
             value = evaluate(step.body, arguments, element)
-            results.append(_combine(name, total, self._masked(value, place, _NEUTRAL[name])))
+            results.append(_combine(name, total, self._masked(value, place, NEUTRAL[name])))
         return results
 
     def _masked(self, value: ir.Value, place: _Place, neutral: float) -> ir.Value:
         """The value where the row has an element, the neutral one elsewhere."""
         width = self._plan.tiling.panel_width
-        other = splat(neutral, WIDTH)
+        other = splat(neutral)
         if width % WIDTH:
             elements = []
             for lane in range(WIDTH):
@@ -187,7 +179,7 @@ class RowShader:
         lanes = [vector.extract(total, [], [lane]) for lane in range(WIDTH)]
         result = _combine(name, _combine(name, lanes[0], lanes[1]), _combine(name, lanes[2], lanes[3]))
         initial = plan.group.steps[number].initial
-        if initial == _NEUTRAL[name]:
+        if initial == NEUTRAL[name]:
             return result
         return _combine(name, result, arith.constant(ir.F32Type.get(), initial))
 
@@ -203,10 +195,10 @@ class RowShader:
         if isinstance(argument, int):
             if self._plan.group.steps[argument].kind is Kind.FULL:
                 return self._value(argument, place)
-            return vector.broadcast(ir.VectorType.get([WIDTH], ir.F32Type.get()), self._numbers[argument])
+            return vector.broadcast(vector_type(), self._numbers[argument])
         constant = splat_constant(argument.value)
         if constant is not None:
-            return splat(constant, WIDTH)
+            return splat(constant)
         key = -1 - list(self._plan.reads).index(argument)
         if key not in place.values:
             place.values[key] = self._load(argument, place)
@@ -219,7 +211,7 @@ class RowShader:
         assert isinstance(binding, Elements)
         at = self._at(address.outer, address.inner, place)
         if not address.lanes:
-            return vector.broadcast(ir.VectorType.get([WIDTH], ir.F32Type.get()), binding.load(at))
+            return vector.broadcast(vector_type(), binding.load(at))
         return binding.gather([integers.add(at, column) for column in self._columns(place)])
 
     def _columns(self, place: _Place) -> list[ir.Value]:

@@ -12,7 +12,8 @@ from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAd
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.plan import Direction, Operand, ShaderPlan
 from smartmem_mlir.kernels.spirv.routes import is_divided, packed_route, quarter, route
-from smartmem_mlir.kernels.spirv.storage import WIDTH, Binding, Elements, Place, VectorMemory
+from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Place, VectorMemory
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, vector_type
 from smartmem_mlir.transforms.view_ops import shape_of
 
 
@@ -60,11 +61,11 @@ class Source:
             if self._operand.address.lanes:
                 return _transpose([memory.load(self._lane(start, lane)) for lane in lanes])
             loaded = memory.load(start)
-            return [vector.broadcast(_vector_type(), vector.extract(loaded, [], [term])) for term in terms]
+            return [vector.broadcast(vector_type(), vector.extract(loaded, [], [term])) for term in terms]
         assert isinstance(memory, Elements)
         places = [self._moved(base, term, trips) for term in terms]
         if not self._operand.address.lanes:
-            return [vector.broadcast(_vector_type(), memory.load(at)) for (at,) in places]
+            return [vector.broadcast(vector_type(), memory.load(at)) for (at,) in places]
         return [memory.gather([self._lane(place, lane)[0] for lane in lanes]) for place in places]
 
     def _lane(self, place: Place, lane: ir.Value) -> Place:
@@ -108,10 +109,6 @@ def _rows(outer: Expr, first_row: ir.Value, panel: ir.Value, rows: int) -> list[
     return [first, *(integers.evaluate(outer, {ROW: row, PANEL: panel}) for row in others)]
 
 
-def _vector_type() -> ir.VectorType:
-    return ir.VectorType.get([WIDTH], ir.F32Type.get())
-
-
 def _transpose(rows: Sequence[ir.Value]) -> list[ir.Value]:
     """Columns of a square of vectors."""
-    return [vector.from_elements(_vector_type(), [vector.extract(row, [], [i]) for row in rows]) for i in range(WIDTH)]
+    return [vector.from_elements(vector_type(), [vector.extract(row, [], [i]) for row in rows]) for i in range(WIDTH)]

@@ -13,11 +13,10 @@ from mlir import ir
 from mlir.dialects import vector
 
 from smartmem_mlir.kernels.spirv import integers
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, vector_type
 
 Place = tuple[ir.Value, ...]
 """Coordinates of an element or a vector."""
-WIDTH = 4
-"""Elements of a vector: a texel."""
 _VECTOR = "vector<4xf32>"
 
 
@@ -114,7 +113,7 @@ class Elements(_Buffer):
 
     def gather(self, places: Sequence[ir.Value]) -> ir.Value:
         """A vector of the elements at four places."""
-        return vector.from_elements(ir.VectorType.get([WIDTH], ir.F32Type.get()), [self._load(at) for at in places])
+        return vector.from_elements(vector_type(), [self._load(at) for at in places])
 
     def store(self, at: ir.Value, value: ir.Value) -> None:
         """Writes one element."""
