@@ -33,7 +33,11 @@ def reseed(model: Any) -> dict[str, tuple[tuple[int, ...], float, float]]:
     recipe = {}
     for tensor in model.graph.initializer:
         values = numpy_helper.to_array(tensor)
-        if values.dtype != np.float32 or values.size <= LARGE or values.std() == 0:
+        if values.dtype != np.float32 or values.size <= LARGE:
+            continue
+        deviation = values.astype(np.float64).std()
+        # A mask of -inf, or of the least number, is no weight.
+        if deviation == 0 or not np.isfinite(deviation) or deviation > np.sqrt(np.finfo(np.float32).max):
             continue
         entry = (tuple(values.shape), float(values.mean()), float(values.std()))
         tensor.CopyFrom(numpy_helper.from_array(make(tensor.name, *entry), tensor.name))
