@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
 import numpy as np
 from compiled import CompiledPrograms, vulkan_device
-from image_programs import PROGRAMS, build
+from texel_programs import PROGRAMS, build
 
 from smartmem_mlir.iree.image_layer import enable
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
-import image_programs
 import kernel_programs
 import pytest
 import row_programs
+import texel_programs
 from compiled import vulkan_device
 from mlir import ir
 from program import Program
@@ -47,7 +47,7 @@ def in_buffers() -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def in_images() -> dict[str, bytes]:
-    return shaders([image_programs.build(name) for name in image_programs.PROGRAMS], "image")
+    return shaders([texel_programs.build(name) for name in texel_programs.PROGRAMS], "image")
 
 
 def in_loops(module: spirv.SpirvModule) -> Iterator[spirv.Instruction]:

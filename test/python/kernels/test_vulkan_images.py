@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
 import numpy as np
 import pytest
-from image_programs import IN_BUFFERS, PROGRAMS, build
+from texel_programs import IN_BUFFERS, PROGRAMS, build
 
 RUNNER = Path(__file__).with_name("run_images.py")
 

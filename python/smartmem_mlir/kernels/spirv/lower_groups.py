@@ -217,7 +217,7 @@ def _constants(op: ir.Operation) -> str:
 
 @dataclass(frozen=True)
 class LowerGroupsToVulkan(Pass):
-    """Generate a shader for each group of f32 values: a contraction and what follows it, or a computation over rows.
+    """Generate a shader for each group: a contraction and what follows it, or a computation over rows.
 
     Threads accumulate rows by vectors of four lanes in registers, and divide long sums of small results among them.
     Parameters are stored in whole vectors, as a view that is computed when the model is compiled. Groups that no
