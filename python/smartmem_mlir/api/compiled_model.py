@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from smartmem_mlir.api.options import Progress
 from smartmem_mlir.api.values import Array, flatten_named, like_inputs, to_array
-from smartmem_mlir.iree.assumptions import refuse_other_device
+from smartmem_mlir.iree.assumptions import VulkanAssumptions, refuse_other_device
 from smartmem_mlir.iree.device import default_device, resolve_device
 from smartmem_mlir.iree.image_layer import enable
 from smartmem_mlir.report import directory
@@ -119,11 +119,10 @@ class CompiledModel:
         if device not in self._loaded:
             uri, properties = resolve_device(device)
             refuse_other_device(self.report.assumptions, properties)
-            if getattr(self.report.assumptions, "images", False):
-                enable()
             from smartmem_mlir.iree.runtime import LoadedModule, prove_images
 
-            if getattr(self.report.assumptions, "images", False):
+            if isinstance(self.report.assumptions, VulkanAssumptions) and self.report.assumptions.images:
+                enable()
                 prove_images(self.path, uri)
             self._loaded[device] = LoadedModule(
                 self.path / directory.VMFB,

@@ -37,12 +37,10 @@ class Images:
     Args:
         results: Shape of a kernel's result, by the kernel's number.
         weights: Shape of a kernel's packed weight, by the kernel's number.
-        buffers: What stays in a buffer although a shader writes it, with the reason.
     """
 
     results: dict[int, ImageShape]
     weights: dict[int, ImageShape]
-    buffers: dict[ir.Value, str]
 
 
 def assign_images(kernels: Sequence[Kernel], packed_shapes: Sequence[Sequence[int] | None], limit: int) -> Images:
@@ -55,23 +53,14 @@ def assign_images(kernels: Sequence[Kernel], packed_shapes: Sequence[Sequence[in
     """
     number_of = {kernel.op: number for number, kernel in enumerate(kernels)}
     results: dict[int, ImageShape] = {}
-    buffers: dict[ir.Value, str] = {}
     for number, kernel in enumerate(kernels):
-        result = kernel.op.results[0]
-        found = _readers(result, kernels, number_of)
-        if isinstance(found, str):
-            buffers[result] = found
+        found = _readers(kernel.op.results[0], kernels, number_of)
+        if found is None:
             continue
-        shape = shape_of(result)
         accesses = [(kernel, kernel.output), *found]
-        if prod(shape) % WIDTH or not all(reader.is_whole(value) for reader, value in accesses):
-            buffers[result] = "some kernel accesses elements that are no whole texels"
-            continue
-        fitting = (image for image in _shapes(shape, limit) if _all_fit(accesses, image.split))
+        fitting = (i for i in _shapes(shape_of(kernel.op.results[0]), limit) if _all_fit(accesses, i.split))
         chosen = next(fitting, None)
-        if chosen is None:
-            buffers[result] = f"no split of its dimensions is within {limit} texels and fits every access"
-        else:
+        if chosen is not None:
             results[number] = chosen
     weights = {
         number: image
@@ -80,7 +69,7 @@ def assign_images(kernels: Sequence[Kernel], packed_shapes: Sequence[Sequence[in
         for image in list(_shapes(shape, limit))[:1]
         if image.split == len(shape) - 1
     }
-    return Images(results, weights, buffers)
+    return Images(results, weights)
 
 
 def _all_fit(accesses: Iterable[tuple[Kernel, ir.Value]], split: int) -> bool:
@@ -89,13 +78,13 @@ def _all_fit(accesses: Iterable[tuple[Kernel, ir.Value]], split: int) -> bool:
 
 def _readers(
     result: ir.Value, kernels: Sequence[Kernel], number_of: dict[ir.Operation, int]
-) -> list[tuple[Kernel, ir.Value]] | str:
-    """The kernels that read a tensor and what they call it, or why it must stay in a buffer."""
+) -> list[tuple[Kernel, ir.Value]] | None:
+    """The kernels that read a tensor and what they call it; None when something else reads it."""
     found = []
     for use in result.uses:
         owner = use.owner.operation
         if owner not in number_of:
-            return f"{'it is a result' if owner.name == 'func.return' else owner.name + ' reads it'}"
+            return None
         kernel = kernels[number_of[owner]]
         argument = owner.regions[0].blocks[0].arguments[use.operand_number]
         if argument in kernel.arguments:

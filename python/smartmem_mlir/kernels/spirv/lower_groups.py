@@ -121,7 +121,7 @@ class _Lowering:
                 weight = kernel.packed
                 is_packed = weight is not None and isinstance(kernel.plan, ShaderPlan)
                 packed.append(pack(kernel.plan, kernel.operand(weight)) if is_packed else None)  # type: ignore[arg-type]
-        images = Images({}, {}, {})
+        images = Images({}, {})
         if self.storage == "image" or (self.storage == "auto" and self.device.prefers_images):
             shapes = [
                 shape_of(value) if value is not None and _is_stored(kernel) else None
