@@ -52,6 +52,13 @@ def log_softmax(p: Program) -> Tensor:
     return math_.binary(p, centred, log, "subf", [0])
 
 
+def norm_of_cubes(p: Program) -> Tensor:
+    """A power by an integer, in the body of a step over rows."""
+    normal = math_.layer_norm(p, p.argument([6, 40]), [1])
+    body = "%three = arith.constant 3 : i32\n    %y = math.fpowi %x0, %three : f32, i32\n    linalg.yield %y : f32"
+    return p.generic([(normal, [0, 1])], [0, 1], "pp", body, normal.array**3)
+
+
 PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "norm_96": layer_norm([7, 96], [1]),
     "norm_13": layer_norm([3, 5, 13], [2]),
@@ -59,6 +66,7 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "norm_300": layer_norm([9, 300], [1]),
     "norm_of_channels_first": layer_norm([24, 5, 6], [0]),
     "scaled_norm": scaled_norm,
+    "norm_of_cubes": norm_of_cubes,
     "gathered_norm": gathered_norm,
     "merged_norm": merged_norm,
     "padded_norm": padded_norm,

@@ -11,10 +11,11 @@ from mlir.dialects import arith, memref, scf, vector
 
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, split_address
+from smartmem_mlir.kernels.bodies import evaluate
 from smartmem_mlir.kernels.cpu.borders import write_borders
 from smartmem_mlir.kernels.cpu.plan import KernelPlan, Storage
 from smartmem_mlir.kernels.functions import FUNCTIONS
-from smartmem_mlir.transforms.contraction_group import Read, Step
+from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.structured import element_type
 from smartmem_mlir.transforms.view_code import index_value
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
@@ -208,7 +209,7 @@ class ContractionEmitter:
                 results[argument] if isinstance(argument, int) else self._read(argument, *element)
                 for argument in step.arguments
             ]
-            results.append(self._vectorized(step, arguments))
+            results.append(evaluate(step.body, arguments, self._plan.lanes, FUNCTIONS))
         output = group.output
         address = split_address(output.address, self._plan.tiling)
         assert address is not None
@@ -240,30 +241,6 @@ class ContractionEmitter:
         """Where the elements of vector j stand when they are not adjacent."""
         first = j * self._plan.lanes
         return [arith.addi(at, _index((first + lane) * stride)) for lane in range(lanes)]
-
-    def _vectorized(self, step: Step, arguments: Sequence[ir.Value]) -> ir.Value:
-        """The scalar body on vectors."""
-        mapping: dict[ir.Value, ir.Value] = dict(zip(step.body.arguments, arguments, strict=False))
-        for op in step.body.operations:
-            operands = [mapping[v] if v in mapping else self._splat(v) for v in op.operation.operands]
-            if op.operation.name == "linalg.yield":
-                return operands[0]
-            if op.operation.name == "arith.constant":
-                mapping[op.operation.results[0]] = self._splat(op.operation.results[0])
-                continue
-            if op.operation.name in FUNCTIONS:
-                mapping[op.operation.results[0]] = FUNCTIONS[op.operation.name](operands[0])
-                continue
-            attributes = {name: op.operation.attributes[name] for name in op.operation.attributes}
-            types = [ir.VectorType.get([self._plan.lanes], result.type) for result in op.operation.results]
-            made = ir.Operation.create(op.operation.name, types, operands, attributes)
-            mapping.update(zip(op.operation.results, made.results, strict=True))
-        raise AssertionError("a linalg body ends in linalg.yield")
-
-    def _splat(self, value: ir.Value) -> ir.Value:
-        """A scalar constant from outside as a vector."""
-        constant = arith.constant(value.type, value.owner.operation.attributes["value"])
-        return vector.broadcast(ir.VectorType.get([self._plan.lanes], constant.type), constant)
 
     def _load(self, tensor: ir.Value, at: ir.Value, j: int, lanes: int) -> ir.Value:
         type_ = ir.VectorType.get([self._plan.lanes], element_type(tensor.type))

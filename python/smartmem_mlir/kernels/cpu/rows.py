@@ -11,10 +11,11 @@ from mlir.dialects import arith, memref, scf, vector
 
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress
+from smartmem_mlir.kernels.bodies import evaluate
 from smartmem_mlir.kernels.cpu.borders import write_borders
 from smartmem_mlir.kernels.cpu.lanes import Part, add, cut, index, load, mask, number, reduce, scratch, splat, store
 from smartmem_mlir.kernels.cpu.row_plan import RowPlan
-from smartmem_mlir.kernels.cpu.vector_bodies import evaluate
+from smartmem_mlir.kernels.functions import FUNCTIONS
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import NEUTRAL, Kind, RowStep, combination
 from smartmem_mlir.transforms.view_code import index_value
@@ -86,7 +87,7 @@ class RowEmitter:
             values = [self._scalar(row, argument) for argument in step.arguments]
             # In vectors: code generators know more functions on them.
             vectors = [splat(value, self._plan.lanes) for value in values]
-            result = evaluate(step.body, vectors, self._plan.lanes)
+            result = evaluate(step.body, vectors, self._plan.lanes, FUNCTIONS)
             row.numbers[n] = vector.extract(result, [], [0])
 
     def _scalar(self, row: _Row, argument: Read | int) -> ir.Value:
@@ -189,13 +190,13 @@ class RowEmitter:
             arguments = [self._argument(row, argument, values, at, lane, part) for argument in step.arguments]
             if step.kind is Kind.REDUCE:
                 name, element = self._combination(n)
-                value = evaluate(step.body, arguments, part.lanes, element)
+                value = evaluate(step.body, arguments, part.lanes, FUNCTIONS, element)
                 if not part.is_whole:
                     value = arith.select(mask(part), value, splat(NEUTRAL[name], part.lanes))
                 slot = reductions.index(n)
                 totals[slot] = _combine(name, totals[slot], value)
                 continue
-            values[n] = evaluate(step.body, arguments, part.lanes)
+            values[n] = evaluate(step.body, arguments, part.lanes, FUNCTIONS)
             if n in self._scratch:
                 store(values[n], self._scratch[n], self._column(at, lane), part)
             if n == len(steps) - 1:
