@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from mlir import ir
 
-from smartmem_mlir.index_maps.expr import ZERO, dim
-from smartmem_mlir.index_maps.refine import Refinement, refine
 from smartmem_mlir.transforms.attention_group import AttentionGroup, read_attention_group
 from smartmem_mlir.transforms.contraction_group import (
     ContractionGroup,
@@ -64,25 +61,6 @@ def without_operands(op: ir.Operation) -> str:
     return re.sub(r"%\w+", lambda name: names.setdefault(name[0], f"%{len(names)}"), text[text.index(") : (") :])
 
 
-def unique(stem: str, taken: set[str]) -> str:
-    """A symbol that is free, which it then no longer is."""
-    symbol, suffix = stem, 0
-    while symbol in taken:
-        suffix += 1
-        symbol = f"{stem}_{suffix}"
-    taken.add(symbol)
-    return symbol
-
-
-def symbols(module: ir.Block) -> set[str]:
-    """The symbols of a module."""
-    return {
-        ir.StringAttr(op.operation.attributes["sym_name"]).value
-        for op in module.operations
-        if "sym_name" in op.operation.attributes
-    }
-
-
 def dissolve(op: ir.Operation) -> None:
     """Puts the operations of a group back where the group stands."""
     block = op.regions[0].blocks[0]
@@ -129,10 +107,3 @@ def reads_after_sum(group: ContractionGroup) -> list[Read]:
     if isinstance(group.initial, Read):
         reads = [group.initial, *reads]
     return [read for read in reads if splat_constant(read.value) is None]
-
-
-def column_refinement(group: RowGroup, reads: Iterable[Read]) -> Refinement | None:
-    """Columns split so that no address divides them; rows stay, their addresses may divide."""
-    at = [dim(d) if d in group.columns else ZERO for d in range(len(group.extents))]
-    accesses = [[expr.substitute(at) for expr in read.access] for read in (*reads, group.output)]
-    return refine(group.extents, accesses)

@@ -10,6 +10,7 @@ import mlir.ir as ir
 
 from smartmem_mlir.transforms.outline import clone_into
 from smartmem_mlir.transforms.pass_base import Pass, PassError, option
+from smartmem_mlir.transforms.symbols import symbols, unique
 
 ONCE = "smartmem.once"
 """Attribute of a `flow.dispatch` whose operands are weights: it runs when the module is loaded."""
@@ -41,16 +42,16 @@ class ConvertToIree(Pass):
         if not op.context.allow_unregistered_dialects:
             raise PassError("the operations of IREE are unknown to MLIR", hint="pass --allow-unregistered-dialect")
         body = op.regions[0].blocks[0]
-        taken = _symbols(body)
-        symbols: dict[str, tuple[str, ir.Type]] = {}
+        taken = symbols(body)
+        made: dict[str, tuple[str, ir.Type]] = {}
         for parameter in _find(op, PARAMETER_OP):
             key = ir.StringAttr(parameter.attributes["key"]).value
             tensor = parameter.results[0].type
             with parameter.location:
-                if key not in symbols:
-                    symbols[key] = (_unique_symbol(key, taken), tensor)
-                    self._create_global(body, symbols[key][0], key, tensor)
-                symbol, declared = symbols[key]
+                if key not in made:
+                    made[key] = (_unique_symbol(key, taken), tensor)
+                    self._create_global(body, made[key][0], key, tensor)
+                symbol, declared = made[key]
                 if declared != tensor:
                     raise PassError(f"'{key}' is a {tensor} here and a {declared} elsewhere", op=parameter)
                 load = ir.Operation.create(
@@ -172,20 +173,6 @@ def _find(op: ir.Operation, name: str) -> list[ir.Operation]:
     return found
 
 
-def _symbols(body: ir.Block) -> set[str]:
-    return {
-        ir.StringAttr(op.operation.attributes["sym_name"]).value
-        for op in body.operations
-        if "sym_name" in op.operation.attributes
-    }
-
-
 def _unique_symbol(key: str, taken: set[str]) -> str:
     """A symbol that reads like the key and that nothing else has."""
-    stem = "parameter_" + re.sub(r"[^A-Za-z0-9_]", "_", key)
-    symbol, suffix = stem, 0
-    while symbol in taken:
-        suffix += 1
-        symbol = f"{stem}_{suffix}"
-    taken.add(symbol)
-    return symbol
+    return unique("parameter_" + re.sub(r"[^A-Za-z0-9_]", "_", key), taken)

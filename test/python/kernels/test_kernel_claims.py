@@ -20,8 +20,9 @@ from mlir import ir
 from smartmem_mlir.index_maps.evidence import Rewrite, check_rewrites, dump_rewrites, parse_rewrites
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.ir import make_context
+from smartmem_mlir.kernels import row_tilings
 from smartmem_mlir.kernels.addresses import SplitAddress
-from smartmem_mlir.kernels.cpu import attention_plan, plan, row_plan
+from smartmem_mlir.kernels.cpu import attention_plan, plan
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE
 from smartmem_mlir.targets import load_pipeline
 from smartmem_mlir.transforms.evidence import recording
@@ -54,11 +55,11 @@ def off_by_one(address: SplitAddress | None) -> SplitAddress | None:
     return None if address is None else replace(address, outer=address.outer + 1)
 
 
-@pytest.mark.parametrize("module", [plan, row_plan])
+@pytest.mark.parametrize("module", [plan, row_tilings])
 def test_a_wrong_address_is_found(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     split = module.split_address
     monkeypatch.setattr(module, "split_address", lambda address, tiling: off_by_one(split(address, tiling)))
-    name, programs = ("scaled_norm", row_programs) if module is row_plan else ("windows", kernel_programs)
+    name, programs = ("scaled_norm", row_programs) if module is row_tilings else ("windows", kernel_programs)
     assert check_rewrites(recorded(programs.build(name).text(), "lower-groups-to-cpu")) != []
 
 

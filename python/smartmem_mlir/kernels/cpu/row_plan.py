@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from math import prod
 
 from smartmem_mlir.index_maps.expr import Expr
-from smartmem_mlir.index_maps.refine import Refinement
-from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.addresses import SplitAddress, Tiling
 from smartmem_mlir.kernels.cpu.blocks import choose_blocks
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
-from smartmem_mlir.kernels.groups import column_refinement
+from smartmem_mlir.kernels.row_tilings import RowTiling, row_tilings
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup
-from smartmem_mlir.transforms.view_ops import splat_constant
 
 MAX_SCRATCH_BYTES = 48 * 1024
 """Intermediate rows live on the stack, of which IREE's workers have 128 KiB and kernels may use half."""
@@ -64,48 +62,13 @@ class RowPlan:
 
 def plan_rows(group: RowGroup, cpu: CpuVectors) -> RowPlan | None:
     """Chooses lanes; None when no column dimension is adjacent in memory wherever it is read."""
-    reads = {
-        argument
-        for step in group.steps
-        for argument in step.arguments
-        if isinstance(argument, Read) and splat_constant(argument.value) is None
-    }
-    refinement = column_refinement(group, reads)
-    if refinement is None:
-        return None
-    columns = [d for original in group.columns for d in refinement.digits(original)]
-    rows = tuple(d for d in range(len(refinement.extents)) if d not in columns)
-    for lane in sorted(columns, key=lambda d: (-refinement.extents[d], -d)):
-        tiling = Tiling(
-            extents=refinement.extents,
-            rows=rows,
-            panels=(),
-            lane=lane,
-            reductions=tuple(d for d in columns if d != lane and refinement.extents[d] > 1),
-            panel_width=refinement.extents[lane],
-        )
-        plan = _fitting(group, reads, refinement, tiling, cpu)
-        if plan is not None:
-            return plan
-    return None
+    plans = (_fitting(group, found, cpu) for found in row_tilings(group))
+    return next((plan for plan in plans if plan is not None), None)
 
 
-def _fitting(
-    group: RowGroup, reads: set[Read], refinement: Refinement, tiling: Tiling, cpu: CpuVectors
-) -> RowPlan | None:
-    exprs = refinement.exprs()
-
-    def split(read: Read) -> SplitAddress | None:
-        return split_address(read.address.substitute(exprs), tiling)
-
+def _fitting(group: RowGroup, found: RowTiling, cpu: CpuVectors) -> RowPlan | None:
+    tiling = found.tiling
     if tiling.panel_width < FEWEST_COLUMNS:
-        return None
-    output = split(group.output)
-    wanted = 1 if group.steps[-1].kind is Kind.FULL else 0
-    if output is None or output.lanes != wanted:
-        return None
-    found = {read: address for read in reads if (address := split(read)) is not None and address.lanes in (0, 1)}
-    if len(found) < len(reads):
         return None
     phases = _phases(group)
     stored = _stored(group, phases)
@@ -113,7 +76,7 @@ def _fitting(
     if len(stored) * columns * 4 > MAX_SCRATCH_BYTES:
         return None
     rows, _ = choose_blocks((tiling.num_rows, 1), lambda rows, _: rows * columns * WORK_PER_ELEMENT)
-    return RowPlan(group, tuple(exprs), tiling, found, output, phases, stored, cpu.lanes, rows)
+    return RowPlan(group, found.refined, tiling, found.reads, found.output, phases, stored, cpu.lanes, rows)
 
 
 def _phases(group: RowGroup) -> tuple[tuple[int, ...], ...]:

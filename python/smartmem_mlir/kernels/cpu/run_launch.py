@@ -13,7 +13,8 @@ from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.lanes import index, scratch
 from smartmem_mlir.kernels.cpu.launches import Launch, Order, movable_operands
 from smartmem_mlir.kernels.executable import add_executable, dispatch_several
-from smartmem_mlir.kernels.groups import symbols, unique, without_operands
+from smartmem_mlir.kernels.groups import without_operands
+from smartmem_mlir.transforms.symbols import symbols, unique
 from smartmem_mlir.transforms.view_ops import shape_of
 
 

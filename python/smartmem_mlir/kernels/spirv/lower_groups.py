@@ -16,8 +16,6 @@ from smartmem_mlir.kernels.groups import (
     dissolve,
     is_f16,
     read_attention,
-    symbols,
-    unique,
     without_operands,
 )
 from smartmem_mlir.kernels.spirv.assign import Images, ImageShape, assign_images
@@ -31,6 +29,7 @@ from smartmem_mlir.transforms.convert_to_iree import ONCE
 from smartmem_mlir.transforms.form_groups import form_contraction_groups, form_row_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option
+from smartmem_mlir.transforms.symbols import symbols, unique
 from smartmem_mlir.transforms.view_ops import shape_of
 
 ATTRIBUTE = "smartmem.vulkan_device"

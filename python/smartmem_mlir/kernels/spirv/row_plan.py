@@ -7,23 +7,20 @@ loads and computes again what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from mlir import ir
 
 from smartmem_mlir.index_maps.expr import Expr
-from smartmem_mlir.index_maps.refine import Refinement
-from smartmem_mlir.kernels.addresses import SplitAddress, Tiling, split_address
-from smartmem_mlir.kernels.groups import column_refinement
+from smartmem_mlir.kernels.addresses import SplitAddress, Tiling
+from smartmem_mlir.kernels.row_tilings import RowTiling, row_tilings
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
 from smartmem_mlir.kernels.spirv.plan import GpuLimits
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup, combination
 from smartmem_mlir.transforms.structured import Access
-from smartmem_mlir.transforms.view_ops import splat_constant
 
 _INVOCATIONS = 128
 """Threads of a workgroup: rows are many, and waiting for each other is what they do most."""
@@ -100,51 +97,13 @@ def plan_rows(group: RowGroup, limits: GpuLimits) -> RowShaderPlan | None:
     """Chooses lanes and threads; None when no column dimension is adjacent in memory wherever it is read."""
     if not all(can_evaluate(step.body) for step in group.steps if step.kind is not Kind.REDUCE):
         return None
-    # In program order: equal groups must come to kernels with equal arguments.
-    reads = list(
-        dict.fromkeys(
-            argument
-            for step in group.steps
-            for argument in step.arguments
-            if isinstance(argument, Read) and splat_constant(argument.value) is None
-        )
-    )
-    refinement = column_refinement(group, reads)
-    if refinement is None:
-        return None
-    columns = [d for original in group.columns for d in refinement.digits(original)]
-    rows = tuple(d for d in range(len(refinement.extents)) if d not in columns)
-    for lane in sorted(columns, key=lambda d: (-refinement.extents[d], -d)):
-        tiling = Tiling(
-            extents=refinement.extents,
-            rows=rows,
-            panels=(),
-            lane=lane,
-            reductions=tuple(d for d in columns if d != lane and refinement.extents[d] > 1),
-            panel_width=refinement.extents[lane],
-        )
-        plan = _fitting(group, reads, refinement, tiling, limits)
-        if plan is not None:
-            return plan
-    return None
+    plans = (_fitting(group, found, limits) for found in row_tilings(group))
+    return next((plan for plan in plans if plan is not None), None)
 
 
-def _fitting(
-    group: RowGroup, reads: Sequence[Read], refinement: Refinement, tiling: Tiling, limits: GpuLimits
-) -> RowShaderPlan | None:
-    exprs = refinement.exprs()
-
-    def split(read: Read) -> SplitAddress | None:
-        return split_address(read.address.substitute(exprs), tiling)
-
-    output = split(group.output)
-    wanted = 1 if group.steps[-1].kind is Kind.FULL else 0
-    if output is None or output.lanes != wanted:
-        return None
-    found = {read: address for read in reads if (address := split(read)) is not None and address.lanes in (0, 1)}
-    if len(found) < len(reads):
-        return None
-    plan = RowShaderPlan(group, tiling, found, output, reduction_phases(group), exprs, 1, 1)
+def _fitting(group: RowGroup, found: RowTiling, limits: GpuLimits) -> RowShaderPlan | None:
+    tiling = found.tiling
+    plan = RowShaderPlan(group, tiling, found.reads, found.output, reduction_phases(group), found.refined, 1, 1)
     most = min(limits.invocations, _INVOCATIONS, limits.shared_bytes // (2 * WIDTH * 4))
     threads = 1
     while threads * 2 <= most and threads * _VECTORS_PER_THREAD < plan.vectors:
