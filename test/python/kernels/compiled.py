@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +73,17 @@ class CompiledPrograms:
         """The results of one function on its own arguments."""
         arguments = [argument.array.astype(np.float32) for argument in program.arguments]
         return list(self._loaded.with_entry(program.name, *_signature(program))(arguments))
+
+    def function(self, name: str) -> str:
+        """The text of a function as the pipeline left it."""
+        body = re.search(rf"func\.func @{name}\(.*?\n  }}\n", self.lowered, re.DOTALL)
+        assert body is not None
+        return body[0]
+
+    def check(self, program: Program, tolerance: float) -> None:
+        """Compares the results of a function with NumPy's, in double precision."""
+        for found, expected in zip(self.run(program), program.results, strict=True):
+            np.testing.assert_allclose(found, expected.array, rtol=tolerance, atol=2e-5)
 
 
 def cpu_vectors(lanes: int, registers: int) -> dict[str, str]:
