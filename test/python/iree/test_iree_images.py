@@ -62,6 +62,7 @@ def test_without_images_there_is_nothing_to_say() -> None:
         ),
         (dispatch("%b", "plain", "%a"), "reads an image tensor from the buffer"),
         (dispatch("%b", "read", "%x"), "makes an image tensor by an argument of the model"),
+        (dispatch("%p", "plain", "%x") + dispatch("%b", "read", "%p"), "that another writes into a buffer"),
     ],
 )
 def test_anything_else_is_refused(body: str, message: str) -> None:

@@ -52,6 +52,8 @@ def check_images(module: ir.Module) -> ImageTraffic | None:
         made = value.owner
         if isinstance(made, ir.Block) or made.operation.name not in (_DISPATCH, "util.global.load"):
             raise CompilerError(f"IREE makes an image tensor by {_name(made)}, which shaders must")
+        if made.operation.name == _DISPATCH and not _writes_image(value, bindings):
+            raise CompilerError("a kernel reads an image tensor that another writes into a buffer")
         for use in value.uses:
             if use.owner.operation.name not in (_DISPATCH, *_GLOBALS):
                 raise CompilerError(f"IREE reads an image tensor by {use.owner.operation.name}, which only shaders can")
@@ -99,6 +101,13 @@ def _image_bindings(executable: ir.Operation) -> list[tuple[str, frozenset[int]]
 
 def _is_image(use: ir.OpOperand, bindings: dict[str, frozenset[int]]) -> bool:
     return use.operand_number in bindings.get(_entry(use.owner.operation), frozenset())
+
+
+def _writes_image(value: ir.Value, bindings: dict[str, frozenset[int]]) -> bool:
+    """Whether the dispatch whose result a tensor is writes an image."""
+    dispatch = value.owner.operation
+    number = len(dispatch.operands) + ir.OpResult(value).result_number
+    return number in bindings.get(_entry(dispatch), frozenset())
 
 
 def _entry(dispatch: ir.Operation) -> str:
