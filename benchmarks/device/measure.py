@@ -23,6 +23,7 @@ from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.index_maps.text import parse_view
 from smartmem_mlir.iree.archive import write_archive
 from smartmem_mlir.iree.image_layer import enable
+from smartmem_mlir.iree.storage import storage_flags
 from smartmem_mlir.iree.stored_parameters import evaluate_view
 from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
@@ -73,6 +74,7 @@ def verify(compiled: smartmem_mlir.CompiledModel, pack: Path, model: str) -> flo
 def time_ms(folder: Path, archive: Path, report: Any) -> float:
     """Median wall time of one inference, by IREE's own benchmark tool."""
     inputs = [f"--input={'x'.join(map(str, (*i.shape, i.dtype)))}=1" for i in report.inputs]
+    inputs += storage_flags([info.spec for info in report.outputs], report.transient_bytes)
     command = [
         str(Path(sys.executable).with_name("iree-benchmark-module")),
         f"--module={folder / 'model.vmfb'}",

@@ -19,6 +19,7 @@ from smartmem_mlir.iree.build import build, compile_to_flow
 from smartmem_mlir.iree.compiler import CompilerOptions
 from smartmem_mlir.iree.image_layer import CANARIES, compile_canaries
 from smartmem_mlir.iree.isolation import lower_isolated
+from smartmem_mlir.iree.storage import read_transient_bytes
 from smartmem_mlir.iree.stored_parameters import stored_parameters
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, RUNTIME_PACKAGE, package_version
 from smartmem_mlir.report import directory
@@ -121,7 +122,7 @@ def _write(imported: ImportedModel, staging: Path, plan: _Plan, clock: StageCloc
     target, pipeline, options, compiler = plan.target, plan.pipeline, plan.options, plan.compiler
     with tempfile.TemporaryDirectory() as workspace:
         clock("running passes")
-        lowered = lower_isolated(imported.module, pipeline, target, compiler)
+        lowered = lower_isolated(imported.module, pipeline, target, compiler, entry=options.entry)
         source = staging / directory.MODULE
         source.write_text(lowered.text)
         (staging / directory.CERTIFICATES).write_text(lowered.record.certificates)
@@ -155,6 +156,8 @@ def _write(imported: ImportedModel, staging: Path, plan: _Plan, clock: StageCloc
             subgroups=built.attempt.subgroups,
             fallbacks=built.fallbacks,
             baseline=options.baseline,
+            entry=options.entry,
+            transient_bytes=read_transient_bytes(staging / directory.VMFB),
             pipeline=pipeline.name,
             passes=pipeline.text(),
             inputs=tuple(map(TensorInfo.of, imported.inputs)),
@@ -197,7 +200,7 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
         return without_locations(imported.module)
     compiler = compiler_options(options, default_output(model, target, options.baseline))
     options.progress("running passes")
-    text = lower_isolated(imported.module, pipeline, target, compiler, emit=stage != "passes").text
+    text = lower_isolated(imported.module, pipeline, target, compiler, emit=stage != "passes", entry=options.entry).text
     if stage in ("passes", "iree"):
         return without_locations(text)
     options.progress("forming kernels")

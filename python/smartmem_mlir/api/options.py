@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.iree.compiler import DEFAULT_TIMEOUT_S, CompilerOptions
+from smartmem_mlir.iree.storage import Entry
 from smartmem_mlir.targets import Pipeline, TargetDescription, load_pipeline
 
 Progress = Callable[[str], None]
@@ -33,6 +34,8 @@ class CompileOptions:
         storage: Where tensors that only generated shaders touch live: "buffer", "image", or "auto" for what the target
             prefers; None leaves it to the pipeline.
         opt_level: Overrides the target's optimisation level.
+        entry: Who provides memory for results and intermediates: "plain" for the module itself, as IREE's tools expect,
+            "in-place" for the caller, which spares a GPU waits between queue operations.
         repair: Mend the Vulkan kernels that IREE makes wrongly; see `iree.shaders.repair` and `iree.vectors`.
             Without it the module is IREE's to the byte.
         check: Prove every rewrite of the passes before IREE compiles what they made.
@@ -49,6 +52,7 @@ class CompileOptions:
     layouts: Literal["solver", "paper"] | None = None
     storage: Literal["buffer", "image", "auto"] | None = None
     opt_level: Literal["O0", "O1", "O2", "O3"] | None = None
+    entry: Entry = "plain"
     repair: bool = True
     check: bool = False
     timeout_s: float = DEFAULT_TIMEOUT_S

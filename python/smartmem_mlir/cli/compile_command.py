@@ -47,6 +47,13 @@ class StorageChoice(str, Enum):
     AUTO = "auto"
 
 
+class EntryChoice(str, Enum):
+    """Who provides memory for results and intermediates."""
+
+    PLAIN = "plain"
+    IN_PLACE = "in-place"
+
+
 class EmitStage(str, Enum):
     """Stages whose text `--emit` prints."""
 
@@ -99,6 +106,12 @@ def compile_model(
         OptLevel | None,
         typer.Option(help="IREE's optimisation level; the target's own by default.", show_default=False),
     ] = None,
+    entry: Annotated[
+        EntryChoice,
+        typer.Option(
+            help="Who provides memory for results and intermediates: the module, or its caller (fastest on a GPU)."
+        ),
+    ] = EntryChoice.PLAIN,
     repair: Annotated[
         bool,
         typer.Option("--repair/--no-repair", help="Mend the Vulkan kernels that IREE makes wrongly."),
@@ -145,6 +158,7 @@ def compile_model(
             layouts=layouts.value if layouts else None,
             storage=storage.value if storage else None,
             opt_level=opt_level.value if opt_level else None,
+            entry=entry.value,
             repair=repair,
             check=check,
             timeout_s=timeout,

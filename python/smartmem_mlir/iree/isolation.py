@@ -18,6 +18,7 @@ from smartmem_mlir.iree.compiler import CompilerOptions
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.record import Record, read_record
 from smartmem_mlir.iree.reproducer import leave_reproducer
+from smartmem_mlir.iree.storage import Entry
 from smartmem_mlir.targets import Pipeline, TargetDescription
 
 
@@ -50,7 +51,12 @@ class LoweredModule:
 
 
 def lower_isolated(
-    module_text: str, pipeline: Pipeline, target: TargetDescription, options: CompilerOptions, emit: bool = True
+    module_text: str,
+    pipeline: Pipeline,
+    target: TargetDescription,
+    options: CompilerOptions,
+    emit: bool = True,
+    entry: Entry = "plain",
 ) -> LoweredModule:
     """Run a pipeline on a module in our dialect and emit it for iree-compile.
 
@@ -60,6 +66,7 @@ def lower_isolated(
         target: What to make kernels for.
         options: Time limit and where a crash leaves its reproducer.
         emit: Whether to go on after the passes.
+        entry: Who provides memory for results and intermediates.
 
     Raises:
         OptionError: The pipeline names a pass or an option that there is not.
@@ -75,6 +82,7 @@ def lower_isolated(
             "pipeline": pipeline.model_dump(mode="json", by_alias=True),
             "target": target.model_dump(mode="json"),
             "emit": emit,
+            "entry": entry,
         }
         command = f"exec smartmem-opt --pass-pipeline={shlex.quote(pipeline.text())} input.mlir"
         read = _call("lower", arguments, source, command, f"pipeline '{pipeline.name}'", options)

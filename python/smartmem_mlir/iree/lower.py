@@ -23,7 +23,9 @@ from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.cpu import vector_registers
 from smartmem_mlir.iree.device_target import device_targets_attr, executable_target
+from smartmem_mlir.iree.entry import public_functions, take_storage
 from smartmem_mlir.iree.index_arithmetic import guard_divisions
+from smartmem_mlir.iree.storage import Entry
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
 from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE as VULKAN_DEVICE
 from smartmem_mlir.kernels.spirv.vectors import WIDTH as TEXEL_WIDTH
@@ -73,17 +75,21 @@ def run_passes(
         return _print(module), read_parameters(module.operation)
 
 
-def emit_iree(module_text: str, target: TargetDescription) -> str:
+def emit_iree(module_text: str, target: TargetDescription, entry: Entry = "plain") -> str:
     """A module in our dialect as iree-compile reads it.
 
     Args:
         module_text: MLIR 22 text with `smartmem.parameter` operations.
         target: Its limits are recorded on the module where iree-compile has no flags for them.
+        entry: Who provides memory for the results and intermediates of its public functions.
     """
     with make_context(allow_unregistered_dialects=True) as context:
         module = _parse(module_text)
         ConvertToIree(scope=SCOPE).run(module.operation)
         guard_divisions(module.operation)
+        if entry == "in-place":
+            for operation in public_functions(module.body):
+                take_storage(operation)
         device_targets = device_targets_attr(target)
         if device_targets is not None:
             module.operation.attributes["hal.device.targets"] = Attribute.parse(device_targets, context=context)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from smartmem_mlir.errors import DeviceError, InvalidModelError
 from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.image_layer import CANARIES, prove_layer
+from smartmem_mlir.iree.storage import transient_bytes
 from smartmem_mlir.iree.toolchain import RUNTIME_PACKAGE, package_version
 from smartmem_mlir.signature import TensorSpec
 
@@ -95,6 +96,8 @@ class LoadedModule:
         self._entry = self._module.lookup_function(entry)
         if self._entry is None:
             raise InvalidModelError(f"the module has no function '{entry}'", file=self._vmfb)
+        self._transient_bytes = transient_bytes(self._entry.reflection)
+        self._free_storage: list[list[Any]] = []
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference.
@@ -112,10 +115,32 @@ class LoadedModule:
         try:
             for spec, values in zip(self._inputs, inputs, strict=True):
                 arguments.push_ref(self._upload(values, spec))
+            storage = self._take_storage()
+            for buffer in storage:
+                arguments.push_ref(buffer)
             self._context.invoke(self._entry, arguments, results)
-            return [self._download(results, position, spec) for position, spec in enumerate(self._outputs)]
+            outputs = [self._download(results, position, spec) for position, spec in enumerate(self._outputs)]
         except RuntimeError as error:
             raise DeviceError(f"the device failed: {_first_line(error)}") from error
+        # Only now, and not after a failure, can nothing on the device still use it.
+        self._free_storage.append(storage)
+        return outputs
+
+    def _take_storage(self) -> list[Any]:
+        """The buffers of one call, results first, that no other call uses; none if the function has its own."""
+        if self._transient_bytes is None:
+            return []
+        try:
+            return self._free_storage.pop()
+        except IndexError:
+            sizes = (*(spec.nbytes for spec in self._outputs), self._transient_bytes)
+            return [self._allocate(size) for size in sizes]
+
+    def _allocate(self, size: int) -> Any:
+        # No memory of zero bytes exists, and no kernel touches the one.
+        return self._device.allocator.allocate_buffer(
+            memory_type=rt.MemoryType.DEVICE_LOCAL, allowed_usage=rt.BufferUsage.DEFAULT, allocation_size=max(size, 1)
+        )
 
     def _upload(self, values: Array, spec: TensorSpec) -> Any:
         # Booleans are bytes on the device.

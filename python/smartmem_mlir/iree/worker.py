@@ -14,10 +14,13 @@ from typing import Any
 
 from smartmem_mlir.errors import SmartMemError
 from smartmem_mlir.iree.record import recorded
+from smartmem_mlir.iree.storage import Entry
 from smartmem_mlir.targets import Pipeline, TargetDescription
 
 
-def lower(module: str, output: str, pipeline: dict[str, Any], target: dict[str, Any], emit: bool) -> dict[str, Any]:
+def lower(
+    module: str, output: str, pipeline: dict[str, Any], target: dict[str, Any], emit: bool, entry: Entry
+) -> dict[str, Any]:
     """Run a pipeline on the module in a file and, if asked to, emit it for iree-compile.
 
     Returns:
@@ -27,7 +30,7 @@ def lower(module: str, output: str, pipeline: dict[str, Any], target: dict[str, 
 
     description = TargetDescription.model_validate(target)
     text, parameters = run_passes(Path(module).read_text(), Pipeline.model_validate(pipeline), description)
-    Path(output).write_text(emit_iree(text, description) if emit else text)
+    Path(output).write_text(emit_iree(text, description, entry) if emit else text)
     return parameters
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from smartmem_mlir.errors import DeviceError
 from smartmem_mlir.iree.archive import SCOPE
+from smartmem_mlir.iree.storage import storage_flags
 from smartmem_mlir.report import directory
 from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.report.schema import Report
@@ -74,6 +75,7 @@ def measure_kernels(folder: Path, report: Report) -> dict[str, KernelTime]:
             path = Path(workspace) / f"{position}.npy"
             np.save(path, values)
             command.append(f"--input=@{path}")
+        command += storage_flags([info.spec for info in report.outputs], report.transient_bytes)
         command += [f"--output=@{Path(workspace) / f'out{position}.npy'}" for position in range(len(report.outputs))]
         try:
             done = subprocess.run(

@@ -12,6 +12,7 @@ from smartmem_mlir.iree.assumptions import Assumptions
 from smartmem_mlir.iree.fallback import Fallback
 from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.shaders.repair import Repair
+from smartmem_mlir.iree.storage import Entry
 from smartmem_mlir.layouts.decision import LayoutDecision
 from smartmem_mlir.report.explanation import Movement
 from smartmem_mlir.signature import NUMPY_DTYPES, TensorSpec
@@ -90,6 +91,8 @@ class Report(_Part):
         subgroups: Whether kernels could use the target's subgroup operations.
         fallbacks: How IREE was asked to compile the module before that, and failed.
         baseline: Whether it is plain IREE.
+        entry: Who provides memory for results and intermediates; see `iree.entry`.
+        transient_bytes: What a caller must provide for intermediates; None where the module allocates them.
         pipeline: Name of the pass pipeline.
         passes: The passes, in MLIR's textual syntax.
         inputs: Arguments of `main`, in order.
@@ -118,6 +121,8 @@ class Report(_Part):
     subgroups: bool = True
     fallbacks: tuple[Fallback, ...] = ()
     baseline: bool
+    entry: Entry = "plain"
+    transient_bytes: int | None = None
     pipeline: str
     passes: str
     inputs: tuple[TensorInfo, ...]
