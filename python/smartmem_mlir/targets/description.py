@@ -82,6 +82,24 @@ class LayoutRates(Document):
     fallback_window_macs_per_ns: Rate | None = None
 
 
+class Roofline(Document):
+    """What a GPU can do at most, for predictions of time; see `bench.roofline`.
+
+    Args:
+        buffer_bytes_per_ns: Bytes from and to buffers.
+        image_bytes_per_ns: Bytes from and to images.
+        f16_operations_per_ns: Multiply-adds in f16.
+        f32_operations_per_ns: Multiply-adds in f32.
+        kernel_launch_ns: From the end of one kernel to the start of the next that depends on it.
+    """
+
+    buffer_bytes_per_ns: Rate
+    image_bytes_per_ns: Rate
+    f16_operations_per_ns: Rate
+    f32_operations_per_ns: Rate
+    kernel_launch_ns: Rate
+
+
 class VulkanTarget(Document):
     """Code for a Vulkan device through SPIR-V: what kernels may use, and the limits they must stay within.
 
@@ -104,6 +122,7 @@ class VulkanTarget(Document):
         prefers_images: Whether images are read so much faster than buffers that tensors which can be images should be.
         lanes: f32 multiply-adds that the device starts in one cycle, on all its cores: how far kernels divide their
             work.
+        roofline: What it can do at most, for predictions; kernels do not depend on it.
     """
 
     spirv_version: Literal["1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"]
@@ -125,6 +144,7 @@ class VulkanTarget(Document):
     max_image_extent: Annotated[int, Field(ge=256, le=1 << 16)] = 4096
     prefers_images: bool = False
     lanes: Annotated[int, Field(ge=4, le=1 << 20)] = 1024
+    roofline: Roofline | None = None
 
     @model_validator(mode="after")
     def _sizes_are_distinct(self) -> Self:

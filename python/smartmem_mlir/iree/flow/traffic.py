@@ -93,7 +93,7 @@ def _use_bytes(value: ir.Value, user: ir.Operation, operand: int) -> int | None:
         loops = _loop_ranges(user)
         return None if loops is None else prod(loops) * unit
     if user.name == "linalg.generic":
-        loops = _generic_loop_ranges(user)
+        loops = loop_extents(user)
         if loops is None:
             return None
         indexing = _indexing_maps(user)[operand]
@@ -104,10 +104,10 @@ def _use_bytes(value: ir.Value, user: ir.Operation, operand: int) -> int | None:
 def _loop_ranges(op: ir.Operation) -> list[int] | None:
     """How often an operation inside a `linalg.generic` runs, as the extents of its loops."""
     parent = op.parent
-    return _generic_loop_ranges(parent) if parent is not None and parent.name == "linalg.generic" else None
+    return loop_extents(parent) if parent is not None and parent.name == "linalg.generic" else None
 
 
-def _generic_loop_ranges(generic: ir.Operation) -> list[int] | None:
+def loop_extents(generic: ir.Operation) -> list[int] | None:
     """Extents of the loops, from the operands that an axis indexes directly; None if one is dynamic or unknown."""
     ranges: dict[int, int] = {}
     maps = _indexing_maps(generic)
