@@ -35,6 +35,7 @@ def write_weights(pack: Path, model: str, folder: Path) -> Path:
     """Makes the parameter archive of a packed directory."""
     notes = json.loads((pack / f"{model}.json").read_text())
     stored = np.load(pack / f"{model}.npz")
+    half = json.loads((folder / "report.json").read_text())["source"]["dtype"] == "f16"
     parameters = {}
     for key in notes["order"]:
         if key in notes["recipe"]:
@@ -42,6 +43,8 @@ def write_weights(pack: Path, model: str, folder: Path) -> Path:
             values = make(key, tuple(shape), mean, deviation)
         else:
             values = stored[f"weight:{key}"]
+        if half and values.dtype == np.float32:
+            values = values.astype(np.float16)
         spec = TensorSpec(key, tuple(values.shape), MLIR_DTYPES[values.dtype])
         parameters[key] = Parameter(spec, lambda values=values: values)
     stored = {}
@@ -115,6 +118,7 @@ def main() -> None:
                 flow = compiled.report.flow
                 row |= {"target": compiled.report.target.name, "opt_level": compiled.report.opt_level}
                 row |= {"baseline": compiled.report.baseline, "kernels": flow.kernels}
+                row |= {"dtype": compiled.report.source.dtype or "f32", "entry": compiled.report.entry}
                 row |= {"movement_kernels": flow.movement_kernels, "movement_bytes": flow.movement_bytes}
                 row |= {"total_bytes": flow.total_bytes}
                 row |= {"relative_l2": verify(compiled, arguments.pack, model)}

@@ -3,12 +3,14 @@
     python benchmarks/device/pack.py -o PACK --target nvidia --target vulkan model.onnx ...
 
 Writes PACK/MODEL.json (how to make the weights), PACK/MODEL.npz (weights that cannot be made, inputs and ONNX Runtime's
-outputs) and PACK/MODEL-TARGET-VARIANT/ (the compiled directory without `params.irpa`) for plain IREE and for ours.
+outputs) and PACK/MODEL-TARGET-LEVEL-VARIANT-DTYPE-ENTRY/ (the compiled directory without `params.irpa`) for plain IREE
+and for ours.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 import tempfile
@@ -23,7 +25,6 @@ import smartmem_mlir
 from smartmem_mlir import ingress
 from smartmem_mlir.api import CompileOptions
 from smartmem_mlir.errors import SmartMemError
-from smartmem_mlir.ingress.model import ImportedModel
 from smartmem_mlir.iree.compiler import CompilerOptions
 from smartmem_mlir.iree.isolation import lower_isolated
 from smartmem_mlir.report.inputs import random_inputs
@@ -34,8 +35,8 @@ VARIANTS = ["iree", "smartmem", "smartmem-buffer", "smartmem-image"]
 """Plain IREE; ours as the target says; ours with tensors in buffers, and in images where they can be."""
 
 
-def pack(path: Path, targets: list[str], out: Path, levels: list[str | None], variants: list[str]) -> None:
-    """Packs one model for every target, level and variant; what does not compile is noted and left out."""
+def pack(path: Path, out: Path, choices: list[tuple[str, str | None, str, str, str]]) -> None:
+    """Packs one model for every choice of target, level, variant, dtype and entry; what does not compile is left out."""
     model = onnx.load(path)
     recipe = reseed(model)
     with tempfile.TemporaryDirectory() as temporary:
@@ -53,30 +54,30 @@ def pack(path: Path, targets: list[str], out: Path, levels: list[str | None], va
         np.savez_compressed(out / f"{path.stem}.npz", **arrays)
         order = list(imported.parameters)
         (out / f"{path.stem}.json").write_text(json.dumps({"recipe": recipe, "order": order, "seeds": SEEDS}))
-        for target in targets:
-            for level in levels:
-                for variant in variants:
-                    options = CompileOptions(
-                        target=target,
-                        baseline=variant == "iree",
-                        opt_level=level,  # type: ignore[arg-type]
-                        storage=variant.partition("-")[2] or None,  # type: ignore[arg-type]
-                    )
-                    name = f"{path.stem}-{target}-{level or 'default'}-{variant}"
-                    try:
-                        smartmem_mlir.compile(reseeded, out / name, options=options, force=True)
-                    except SmartMemError as error:
-                        print(f"{name}: {error}", flush=True)
-                        shutil.rmtree(f"{out / name}.reproducer", ignore_errors=True)
-                        continue
-                    (out / name / "params.irpa").unlink()
-                    stored = stored_weights(imported, options)
-                    (out / name / "weights.json").write_text(json.dumps(stored))
-                    print(f"{name}: packed", flush=True)
+        for target, level, variant, dtype, entry in choices:
+            options = CompileOptions(
+                target=target,
+                baseline=variant == "iree",
+                opt_level=level,  # type: ignore[arg-type]
+                storage=variant.partition("-")[2] or None,  # type: ignore[arg-type]
+                dtype=dtype if dtype != "f32" else None,  # type: ignore[arg-type]
+                entry=entry,  # type: ignore[arg-type]
+            )
+            name = f"{path.stem}-{target}-{level or 'default'}-{variant}-{dtype}-{entry}"
+            try:
+                smartmem_mlir.compile(reseeded, out / name, options=options, force=True)
+            except SmartMemError as error:
+                print(f"{name}: {error}", flush=True)
+                shutil.rmtree(f"{out / name}.reproducer", ignore_errors=True)
+                continue
+            (out / name / "params.irpa").unlink()
+            (out / name / "weights.json").write_text(json.dumps(stored_weights(reseeded, options)))
+            print(f"{name}: packed", flush=True)
 
 
-def stored_weights(imported: ImportedModel, options: CompileOptions) -> dict[str, tuple[str, str] | None]:
+def stored_weights(model: Path, options: CompileOptions) -> dict[str, tuple[str, str] | None]:
     """The weights that the module reads; for a view of another weight, that weight's name and the view."""
+    imported = ingress.load(model, ingress.ImportOptions(dtype=options.dtype))
     description = load_target(options.target)
     lowered = lower_isolated(imported.module, options.load_pipeline(description), description, CompilerOptions())
     return {
@@ -92,10 +93,23 @@ def main() -> None:
     parser.add_argument("--target", action="append", required=True)
     parser.add_argument("--opt-level", action="append", help="repeat for several; by default the target's own")
     parser.add_argument("--variant", action="append", choices=VARIANTS, help="repeat for several; default: two")
+    parser.add_argument("--dtype", action="append", choices=["f32", "f16"], help="repeat for both; default: f32")
+    parser.add_argument(
+        "--entry", action="append", choices=["plain", "in-place"], help="repeat for both; default: plain"
+    )
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
+    choices = list(
+        itertools.product(
+            arguments.target,
+            arguments.opt_level or [None],
+            arguments.variant or VARIANTS[:2],
+            arguments.dtype or ["f32"],
+            arguments.entry or ["plain"],
+        )
+    )
     for path in arguments.models:
-        pack(path, arguments.target, arguments.output, arguments.opt_level or [None], arguments.variant or VARIANTS[:2])
+        pack(path, arguments.output, choices)
 
 
 if __name__ == "__main__":
