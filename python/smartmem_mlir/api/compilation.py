@@ -171,6 +171,7 @@ def _write(imported: ImportedModel, staging: Path, plan: _Plan, clock: StageCloc
             repaired=options.repair,
             movements=explain_import(imported, lowered.record.fates, options.baseline),
             layouts=lowered.record.layouts,
+            memories=lowered.record.memories,
             files={
                 name: directory.describe_file(staging / name, hashed=name != directory.PARAMETERS)
                 for name in (

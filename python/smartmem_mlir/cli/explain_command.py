@@ -96,6 +96,7 @@ def _content(
     report: Any, node: str | None, totals: Mapping[str, Totals], times: Mapping[str, KernelTime] | None
 ) -> dict[str, Any]:
     """What `--json` prints; docs/cli.md has the schema."""
+    from smartmem_mlir.report import memories
     from smartmem_mlir.report.explanation import summarize
     from smartmem_mlir.report.follow import follow
     from smartmem_mlir.report.survivors import survivors
@@ -111,6 +112,7 @@ def _content(
         "kernels": report.flow.kernels,
         "movement_kernels": report.flow.movement_kernels,
         **json.loads(report.model_dump_json(include={"layouts"})),
+        "memories": memories.content(report.memories),
         "survivors": [each.__dict__ for each in survivors(report.movements)],
         "movements": [
             movement.model_dump(mode="json") for movement in report.movements if node in (None, movement.node)

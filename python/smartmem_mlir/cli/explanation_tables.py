@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from smartmem_mlir.cli.tables import describe_layouts, size
+from smartmem_mlir.cli.tables import describe_layouts, memory_lines, size
 from smartmem_mlir.layouts.decision import LayoutDecision
+from smartmem_mlir.layouts.memory import EXPLANATIONS, TensorMemory
 from smartmem_mlir.report.explanation import MAX_NAMED, Movement, summarize
 from smartmem_mlir.report.follow import Step
 from smartmem_mlir.report.measure import KernelTime
@@ -48,6 +49,7 @@ def print_explanation(
         if movement.verdict == "eliminated":
             _print_movement(movement)
     _print_layouts(report.layouts)
+    _print_memories(report.memories, top)
     constants = sum(movement.verdict == "constant" for movement in report.movements)
     if constants:
         _out.print(f"{constants} operators with constant results: `--json` lists them, `--node` explains one")
@@ -117,6 +119,25 @@ def _print_layouts(decisions: Sequence[LayoutDecision]) -> None:
         )
         for line, count in counts.items():
             _out.print(f"  {line}" + (f", {count} times" if count > 1 else ""), markup=False, soft_wrap=True)
+
+
+def _print_memories(memories: tuple[TensorMemory, ...], top: int) -> None:
+    """Sums, then the largest tensors that are no images, each with the reason and what was compared."""
+    if not memories:
+        return
+    _out.print()
+    for line in memory_lines(memories):
+        _out.print(line, markup=False, soft_wrap=True)
+    others = sorted((each for each in memories if each.reason), key=lambda each: -each.bytes)
+    for each in others[:top]:
+        shape = "x".join(map(str, (*each.shape, each.element)))
+        copied = ", copied into it in every inference" if each.copied else ""
+        _out.print(f"  {each.memory:<13} {shape}  {each.tensor}{copied}", markup=False, soft_wrap=True)
+        detail = f" ({each.detail})" if each.detail else ""
+        _out.print(f"    {each.reason}: {EXPLANATIONS[each.reason]}{detail}", markup=False, soft_wrap=True)
+        if len(each.costs_ns) > 1:
+            costs = ", ".join(f"{memory} {ns / 1000:.3g} us" for memory, ns in each.costs_ns.items())
+            _out.print(f"    modelled: {costs}", markup=False, soft_wrap=True)
 
 
 def _named(movement: Movement) -> str:

@@ -11,6 +11,8 @@ from smartmem_mlir.api import CompiledModel, VerifyResult
 from smartmem_mlir.iree.assumptions import CpuAssumptions, VulkanAssumptions
 from smartmem_mlir.iree.flow.summary import FlowSummary, ImageTraffic
 from smartmem_mlir.layouts.decision import LayoutDecision
+from smartmem_mlir.layouts.memory import TensorMemory
+from smartmem_mlir.report.memories import in_buffers, in_memory
 from smartmem_mlir.report.proofs import Proofs
 from smartmem_mlir.report.schema import Report
 
@@ -39,6 +41,8 @@ def print_compiled(compiled: CompiledModel) -> None:
     kind = "plain IREE" if report.baseline else f"pipeline '{report.pipeline}'"
     _out.print(f"{report.source.name} for {report.target.name} ({report.opt_level}, {kind})", markup=False)
     _out.print(_counts(report.flow), markup=False, soft_wrap=True)
+    for line in memory_lines(report.memories):
+        _out.print(line, markup=False, soft_wrap=True)
     _out.print(f"assumes {_assumptions(report.assumptions)}", markup=False, soft_wrap=True)
     _print_mended(report)
     _out.print(f"wrote {compiled.path}", markup=False, soft_wrap=True)
@@ -108,6 +112,19 @@ def print_flow(compiled: CompiledModel) -> None:
             size(kernel.calls * kernel.bytes_per_call),
         )
     _out.print(table)
+
+
+def memory_lines(memories: tuple[TensorMemory, ...]) -> list[str]:
+    """Where the tensors of generated shaders are, and what keeps some in buffers: a line each; none without shaders."""
+    if not memories:
+        return []
+    where = "; ".join(_amount(name, row) for name, row in in_memory(memories).items())
+    why = "; ".join(_amount(name, row) for name, row in in_buffers(memories).items())
+    return [f"tensors of shaders: {where}", *([f"in buffers because: {why}"] if why else [])]
+
+
+def _amount(name: str, row: dict[str, int]) -> str:
+    return f"{name} {row['tensors']} ({size(row['bytes'])})"
 
 
 def describe_layouts(decision: LayoutDecision) -> str:

@@ -29,7 +29,7 @@ from smartmem_mlir.iree.storage import Entry
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE as CPU_VECTORS
 from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE as VULKAN_DEVICE
 from smartmem_mlir.kernels.spirv.vectors import WIDTH as TEXEL_WIDTH
-from smartmem_mlir.targets import Pipeline, TargetDescription, VulkanTarget
+from smartmem_mlir.targets import Pipeline, TargetDescription, VulkanMemoryRates, VulkanTarget
 from smartmem_mlir.transforms.convert_to_iree import ConvertToIree
 from smartmem_mlir.transforms.fold_parameter_views import read_parameters
 from smartmem_mlir.transforms.registry import run_pipeline
@@ -112,10 +112,23 @@ def _vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
                 "spirv_version": StringAttr.get(vulkan.spirv_version),
                 "executable_target": StringAttr.get(executable_target(target)),
                 "image_extent": IntegerAttr.get(i64, vulkan.max_image_extent),
-                "prefers_images": BoolAttr.get(vulkan.prefers_images),
+                "image_layers": IntegerAttr.get(i64, vulkan.max_image_layers),
+                "texel_elements": IntegerAttr.get(i64, vulkan.max_texel_buffer_elements),
                 "half": BoolAttr.get("b16" in vulkan.storage),
+                **({"memory_rates": _memory_rates_attr(vulkan.memory_rates)} if vulkan.memory_rates else {}),
             }
         )
+
+
+def _memory_rates_attr(rates: VulkanMemoryRates) -> DictAttr:
+    """GB/s are bytes a nanosecond. A texel buffer that nobody has measured is as fast as a buffer."""
+    numbers = {
+        "buffer": rates.buffer,
+        "image": rates.image,
+        "texel_buffer": rates.buffer if rates.texel_buffer is None else rates.texel_buffer,
+        "dispatch_ns": rates.dispatch_ns,
+    }
+    return DictAttr.get({name: FloatAttr.get(F64Type.get(), float(number)) for name, number in numbers.items()})
 
 
 def _rates_attr(target: TargetDescription, lanes: int) -> DictAttr:

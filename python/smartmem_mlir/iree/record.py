@@ -1,4 +1,4 @@
-"""What the worker process records while passes run, and how it gets back: two files beside the module."""
+"""What the worker process records while passes run, and how it gets back: files beside the module."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import ParamSpec, TypeVar
 from pydantic import TypeAdapter
 
 from smartmem_mlir.layouts.decision import LayoutDecision
+from smartmem_mlir.layouts.memory import TensorMemory
 from smartmem_mlir.transforms.evidence import Fate, recording
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-CERTIFICATES, FATES, LAYOUTS = "certificates.json", "fates.json", "layouts.json"
+CERTIFICATES, FATES, LAYOUTS, MEMORIES = "certificates.json", "fates.json", "layouts.json", "memories.json"
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,13 @@ class Record:
         certificates: The text of `certificates.json`; see `index_maps.evidence`.
         fates: What became of views, in order.
         layouts: How layouts were chosen, for each function.
+        memories: Where each tensor of generated shaders is.
     """
 
     certificates: str
     fates: tuple[Fate, ...]
     layouts: tuple[LayoutDecision, ...] = ()
+    memories: tuple[TensorMemory, ...] = ()
 
 
 def recorded(task: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -48,6 +51,7 @@ def recorded(task: Callable[_P, _T]) -> Callable[_P, _T]:
         (folder / CERTIFICATES).write_text(dump_rewrites(evidence.rewrites))
         (folder / FATES).write_text(json.dumps([asdict(fate) for fate in dict.fromkeys(evidence.fates)]))
         (folder / LAYOUTS).write_text(json.dumps([asdict(decision) for decision in evidence.layouts]))
+        (folder / MEMORIES).write_text(json.dumps([asdict(memory) for memory in evidence.memories]))
         return value
 
     return run
@@ -60,4 +64,5 @@ def read_record(folder: Path) -> Record:
         (folder / CERTIFICATES).read_text(),
         tuple(Fate(**{**fate, "nodes": tuple(fate["nodes"]), "operators": tuple(fate["operators"])}) for fate in fates),
         TypeAdapter(tuple[LayoutDecision, ...]).validate_json((folder / LAYOUTS).read_text()),
+        TypeAdapter(tuple[TensorMemory, ...]).validate_json((folder / MEMORIES).read_text()),
     )

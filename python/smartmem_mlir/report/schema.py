@@ -14,6 +14,7 @@ from smartmem_mlir.iree.flow.summary import FlowSummary
 from smartmem_mlir.iree.shaders.repair import Repair
 from smartmem_mlir.iree.storage import Entry
 from smartmem_mlir.layouts.decision import LayoutDecision
+from smartmem_mlir.layouts.memory import TensorMemory
 from smartmem_mlir.report.explanation import Movement
 from smartmem_mlir.signature import NUMPY_DTYPES, TensorSpec
 from smartmem_mlir.targets import TargetDescription
@@ -107,6 +108,7 @@ class Report(_Part):
         repaired: Whether Vulkan kernels were mended: `repairs` made, and the `misaligned` made scalar.
         movements: What became of each data-movement operator of the model.
         layouts: How the layouts of tensors were chosen, for each function.
+        memories: Where each tensor of generated shaders is, and why; empty for a CPU and where buffers were asked for.
         files: The other files of the directory.
         seconds: Time of each stage.
     """
@@ -136,6 +138,7 @@ class Report(_Part):
     repaired: bool = True
     movements: tuple[Movement, ...] = ()
     layouts: tuple[LayoutDecision, ...] = ()
+    memories: tuple[TensorMemory, ...] = ()
     files: dict[str, FileInfo]
     seconds: dict[str, float] = Field(default_factory=dict)
 

@@ -100,6 +100,25 @@ class Roofline(Document):
     kernel_launch_ns: Rate
 
 
+class VulkanMemoryRates(Document):
+    """How fast kernels access a device's memories, for `--storage auto`.
+
+    `benchmarks/device/reads.py` measures them.
+
+    Args:
+        buffer: GB/s that kernels read of storage buffers. Writes to every memory are priced like these.
+        image: GB/s that they read of images.
+        texel_buffer: GB/s that they read of texel buffers; as storage buffers if left out.
+        dispatch_ns: What one more kernel costs, with the barrier in front of it: the copy of a tensor into an image. By
+            default what a chain of small kernels takes on an NVIDIA H200.
+    """
+
+    buffer: Rate
+    image: Rate
+    texel_buffer: Rate | None = None
+    dispatch_ns: Rate = 3000.0
+
+
 class VulkanTarget(Document):
     """Code for a Vulkan device through SPIR-V: what kernels may use, and the limits they must stay within.
 
@@ -119,7 +138,9 @@ class VulkanTarget(Document):
         max_shared_memory_bytes: Workgroup memory.
         max_workgroup_count: Largest grid along x, y, z.
         max_image_extent: Largest two-dimensional image along each axis, in texels.
-        prefers_images: Whether images are read so much faster than buffers that tensors which can be images should be.
+        max_image_layers: Layers of an array of images. The default is what Vulkan guarantees.
+        max_texel_buffer_elements: Texels of a texel buffer. The default is what Vulkan guarantees.
+        memory_rates: How fast its memories are; without them `--storage auto` keeps tensors in buffers.
         lanes: f32 multiply-adds that the device starts in one cycle, on all its cores: how far kernels divide their
             work.
         roofline: What it can do at most, for predictions; kernels do not depend on it.
@@ -141,8 +162,10 @@ class VulkanTarget(Document):
     max_workgroup_invocations: WorkgroupExtent
     max_shared_memory_bytes: Annotated[int, Field(ge=1024, le=1 << 20)]
     max_workgroup_count: Annotated[tuple[GridExtent, GridExtent, GridExtent], BeforeValidator(_as_tuple)]
-    max_image_extent: Annotated[int, Field(ge=256, le=1 << 16)] = 4096
-    prefers_images: bool = False
+    max_image_extent: Annotated[int, Field(ge=4, le=1 << 16)] = 4096
+    max_image_layers: Annotated[int, Field(ge=1, le=1 << 16)] = 256
+    max_texel_buffer_elements: Annotated[int, Field(ge=1024, le=(1 << 32) - 1)] = 65536
+    memory_rates: VulkanMemoryRates | None = None
     lanes: Annotated[int, Field(ge=4, le=1 << 20)] = 1024
     roofline: Roofline | None = None
 

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from smartmem_mlir.index_maps.evidence import Rewrite
 from smartmem_mlir.layouts.decision import LayoutDecision
+from smartmem_mlir.layouts.memory import TensorMemory
 
 _LABEL = re.compile(r"""[\w.]+ (?P<quote>['"])(?P<name>.*)(?P=quote)""")
 """Of a node that the importer made for another: that one's operator and name."""
@@ -63,12 +64,14 @@ class Evidence:
         rewrites: Rewrites with their claims.
         fates: What became of views, in order.
         layouts: How layouts were chosen, for each function.
+        memories: Where each tensor of generated shaders is.
         transform: The pass that runs.
     """
 
     rewrites: list[Rewrite] = field(default_factory=list)
     fates: list[Fate] = field(default_factory=list)
     layouts: list[LayoutDecision] = field(default_factory=list)
+    memories: list[TensorMemory] = field(default_factory=list)
     transform: str = ""
 
 

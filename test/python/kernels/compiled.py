@@ -36,6 +36,7 @@ class CompiledPrograms:
         device: Where the module runs, as IREE names it.
         layouts: How layouts are chosen. The solver may find that a tiny program is better off without a kernel of ours;
             a test of the generator asks for `paper`.
+        storage: Which memory shaders' tensors get.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class CompiledPrograms:
         target: str = "cpu",
         pipeline: str = "cpu",
         device: str = "local-sync",
+        storage: str = "auto",
     ) -> None:
         description = load_target(target)
         with make_context(allow_unregistered_dialects=True):
@@ -55,7 +57,8 @@ class CompiledPrograms:
                 module.operation.attributes[name] = ir.Attribute.parse(text)
             passes = load_pipeline(pipeline).text()
             assert "smartmem-select-layouts," in passes
-            run_pipeline(module, passes.replace("select-layouts,", f"select-layouts{{layouts={layouts}}},"))
+            passes = passes.replace("select-layouts,", f"select-layouts{{layouts={layouts}}},")
+            run_pipeline(module, passes.replace("groups-to-vulkan,", f"groups-to-vulkan{{storage={storage}}},"))
             for name in attributes:
                 del module.operation.attributes[name]
             self.lowered = str(module)
@@ -95,7 +98,7 @@ def vulkan_device(lanes: int, half: bool = False) -> dict[str, str]:
     """The attribute of a device within the Android baseline profile, with this many lanes, with f16 or not."""
     target = executable_target(load_target("vulkan")).replace('"', '\\"')
     numbers = f"invocations = 128, shared_bytes = 16384, lanes = {lanes}, workgroups = array<i64: 65535, 65535>"
-    images = f"image_extent = 4096, prefers_images = false, half = {str(half).lower()}"
+    images = f"image_extent = 4096, image_layers = 256, texel_elements = 65536, half = {str(half).lower()}"
     return {VULKAN_DEVICE: f'{{{numbers}, spirv_version = "1.3", executable_target = "{target}", {images}}}'}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import arithmetic as math_
 from case_programs import partition, reverse
@@ -69,8 +70,49 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "windows": windows,
     "uneven": uneven,
 }
-IN_BUFFERS = {"uneven"}
-"""No tensor of these but a weight can be an image."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How programs are compiled.
+
+    Args:
+        storage: The pass's option.
+        extent: Largest image along each axis.
+        layers: Of an array of images.
+        texels: Of a texel buffer.
+        rates: How fast memories are, as the device's attribute says it; empty where nobody has measured.
+    """
+
+    storage: str
+    extent: int = 4096
+    layers: int = 256
+    texels: int = 65536
+    rates: str = ""
+
+    def edit(self, text: str) -> str:
+        """The device's attribute with these limits and rates."""
+        limits = "image_extent = 4096, image_layers = 256, texel_elements = 65536"
+        assert limits in text
+        edited = f"image_extent = {self.extent}, image_layers = {self.layers}, texel_elements = {self.texels}"
+        return text.replace(limits, edited + (f", memory_rates = {{{self.rates}}}" if self.rates else ""))
+
+
+def _rates(buffer: float, image: float, texel_buffer: float, dispatch_ns: float) -> str:
+    named = {"buffer": buffer, "image": image, "texel_buffer": texel_buffer, "dispatch_ns": dispatch_ns}
+    return ", ".join(f"{name} = {value:e} : f64" for name, value in named.items())
+
+
+VARIANTS: dict[str, Variant] = {
+    "images": Variant("image"),
+    "arrays": Variant("image", extent=5, layers=64),
+    "texel_buffers": Variant("image", extent=2, layers=1),
+    "nothing_fits": Variant("image", extent=2, layers=1, texels=1),
+    "unmeasured": Variant("auto"),
+    "fast_images": Variant("auto", rates=_rates(1, 1000, 1, 1)),
+    "fast_texel_buffers": Variant("auto", rates=_rates(1, 1, 1000, 1)),
+    "fast_buffers": Variant("auto", rates=_rates(10, 1, 1, 1)),
+}
 
 
 def build(name: str) -> Program:
@@ -80,4 +122,4 @@ def build(name: str) -> Program:
     return p
 
 
-__all__: Sequence[str] = ["IN_BUFFERS", "PROGRAMS", "build"]
+__all__: Sequence[str] = ["PROGRAMS", "VARIANTS", "Variant", "build"]

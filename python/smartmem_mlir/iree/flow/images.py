@@ -19,7 +19,8 @@ _DISPATCH = "flow.dispatch"
 _ENTRY = re.compile(r"entry_points = \[@(?:\"([^\"]+)\"|([\w$.]+))::")
 _SYMBOL = re.compile(r'sym_name = "([^"]+)"')
 _DATA = re.compile(r'dense<"0x([0-9A-Fa-f]+)">')
-_IMAGE = re.compile(rb"smartmem\.image\.v1 set=0 binding=(\d+) ")
+_IMAGE = re.compile(rb"smartmem\.image\.v1 set=0 binding=(\d+) w=")
+"""An image has extents; a texel buffer, which has none, is the buffer's own bytes."""
 _GLOBALS = ("util.global.load", "util.global.store")
 
 

@@ -1,100 +1,164 @@
-"""Which tensors live in images.
+"""Which memory each tensor of a module's shaders lives in.
 
-An image's texels are not the bytes of the buffer that IREE knows, so an image tensor must be written by a shader of
-ours and read by shaders of ours only. Weights are copied into images when the module is loaded.
+An image's texels are not the bytes of the buffer that IREE knows, so an image must be written by a shader of ours and
+read by shaders of ours only. What something else writes or reads can be copied into an image for the shaders that read
+it, and weights are copied when the module is loaded. A texel buffer is the buffer's own bytes and asks for nothing.
+
+No tensor's memory changes what another one costs, so each is decided for itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from mlir import ir
 
 from smartmem_mlir.kernels.spirv.kernel import Kernel
-from smartmem_mlir.kernels.spirv.vectors import WIDTH
-from smartmem_mlir.transforms.view_ops import shape_of
+from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Placement
+from smartmem_mlir.kernels.spirv.tensors import Tensor, find_tensors
+from smartmem_mlir.layouts.memory import Memory, Reason, TensorMemory
+
+Storage = Literal["buffer", "image", "auto"]
+"""Buffers; images wherever there can be some; what costs least."""
 
 
 @dataclass(frozen=True)
-class ImageShape:
-    """A tensor as a two-dimensional image.
+class MemoryRates:
+    """How fast kernels access a device's memories.
 
     Args:
-        split: The first of its dimensions that run along x; those before it run along y.
-        extents: Texels along x and y.
+        buffer: Bytes a nanosecond that kernels read of buffers, and that they write to any memory.
+        image: That they read of images.
+        texel_buffer: That they read of texel buffers.
+        dispatch_ns: One more kernel, with the barrier in front of it.
     """
 
-    split: int
-    extents: tuple[int, int]
+    buffer: float
+    image: float
+    texel_buffer: float
+    dispatch_ns: float
+
+
+@dataclass
+class Memories:
+    """What was decided; tensors that are not named are in buffers.
+
+    Args:
+        placements: Of tensors outside groups.
+        copies: Images that shaders read copies of a tensor in, by the tensor.
+        weights: Of packed weights, by the result of the kernel that reads them.
+        told: Each tensor with its memory and the reason.
+    """
+
+    placements: dict[ir.Value, Placement] = field(default_factory=dict)
+    copies: dict[ir.Value, ImageShape] = field(default_factory=dict)
+    weights: dict[ir.Value, Placement] = field(default_factory=dict)
+    told: list[TensorMemory] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Images:
-    """The tensors in images.
+class _Choice:
+    """One memory that a tensor can have, and what all accesses of it cost, in ns; None where nothing is known."""
+
+    placement: Placement | None
+    cost: float | None
+    copied: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is an image that the writing shader hands to the reading ones."""
+        return isinstance(self.placement, ImageShape) and not self.copied
+
+    @property
+    def memory(self) -> Memory:
+        return "buffer" if self.placement is None else self.placement.memory
+
+
+def assign_memories(
+    kernels: Sequence[Kernel],
+    packed: Sequence[ir.Value | None],
+    limits: MemoryLimits,
+    rates: MemoryRates | None,
+    storage: Storage,
+) -> Memories:
+    """Decides for every tensor that shaders access.
 
     Args:
-        results: Shape of a kernel's result, by the kernel's number.
-        weights: Shape of a kernel's packed weight, by the kernel's number.
+        kernels: All shaders of a module, in program order.
+        packed: Each one's packed weight, None where it has none.
+        limits: Of images.
+        rates: What accesses cost; None where nobody has measured.
+        storage: What is asked for.
     """
-
-    results: dict[int, ImageShape]
-    weights: dict[int, ImageShape]
-
-
-def assign_images(kernels: Sequence[Kernel], packed_shapes: Sequence[Sequence[int] | None], limit: int) -> Images:
-    """Puts into images what can be there.
-
-    Args:
-        kernels: All shaders of a module.
-        packed_shapes: Shape of each one's packed weight, None where it has none.
-        limit: Texels that an image may have along an axis.
-    """
-    number_of = {kernel.op: number for number, kernel in enumerate(kernels)}
-    results: dict[int, ImageShape] = {}
-    for number, kernel in enumerate(kernels):
-        found = _readers(kernel.op.results[0], kernels, number_of)
-        if found is None:
-            continue
-        accesses = [(kernel, kernel.output), *found]
-        fitting = (i for i in _shapes(shape_of(kernel.op.results[0]), limit) if _all_fit(accesses, i.split))
-        chosen = next(fitting, None)
-        if chosen is not None:
-            results[number] = chosen
-    weights = {
-        number: image
-        for number, shape in enumerate(packed_shapes)
-        if shape is not None
-        for image in list(_shapes(shape, limit))[:1]
-        if image.split == len(shape) - 1
-    }
-    return Images(results, weights)
-
-
-def _all_fit(accesses: Iterable[tuple[Kernel, ir.Value]], split: int) -> bool:
-    return all(kernel.fits(value, split) for kernel, value in accesses)
+    memories = Memories()
+    if storage == "buffer":
+        return memories
+    for tensor in find_tensors(kernels, packed):
+        reason, detail = tensor.obstacle(limits)
+        choices = list(_choices(tensor, reason, limits, rates))
+        chosen = _choose(choices, storage, reason)
+        if chosen not in (free := [each for each in choices if each.is_free]) and free:
+            reason, detail = "cost" if rates is not None else "unmeasured", ""
+        memories.told.append(
+            TensorMemory(
+                tensor=tensor.name,
+                role="weight" if tensor.is_constant else "activation",
+                shape=tensor.shape,
+                element="f16" if tensor.is_half else "f32",
+                bytes=tensor.bytes,
+                memory=chosen.memory,
+                extents=() if chosen.placement is None else chosen.placement.extents,
+                copied=chosen.copied,
+                reason=reason,
+                detail=detail,
+                costs_ns={each.memory: round(each.cost, 1) for each in choices if each.cost is not None},
+            )
+        )
+        if tensor.packed:
+            _note(memories.weights, tensor.readers[0][0].op.results[0], chosen)
+        elif chosen.copied:
+            _note(memories.copies, tensor.value, chosen)
+        else:
+            _note(memories.placements, tensor.value, chosen)
+    return memories
 
 
-def _readers(
-    result: ir.Value, kernels: Sequence[Kernel], number_of: dict[ir.Operation, int]
-) -> list[tuple[Kernel, ir.Value]] | None:
-    """The kernels that read a tensor and what they call it; None when something else reads it."""
-    found = []
-    for use in result.uses:
-        owner = use.owner.operation
-        if owner not in number_of:
+def _note(where: dict[ir.Value, Placement] | dict[ir.Value, ImageShape], value: ir.Value, chosen: _Choice) -> None:
+    if chosen.placement is not None:
+        where[value] = chosen.placement  # type: ignore[assignment]
+
+
+def _choices(
+    tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: MemoryRates | None
+) -> Iterator[_Choice]:
+    """The memories that a tensor can have: a buffer, an image if there can be one, a texel buffer."""
+
+    def cost(rate: Literal["buffer", "image", "texel_buffer"], more: float = 0.0) -> float | None:
+        if rates is None:
             return None
-        kernel = kernels[number_of[owner]]
-        argument = owner.regions[0].blocks[0].arguments[use.operand_number]
-        if argument in kernel.arguments:
-            found.append((kernel, argument))
-    return found
+        return more + tensor.bytes_written / rates.buffer + tensor.bytes_read / getattr(rates, rate)
+
+    yield _Choice(None, cost("buffer"))
+    image = tensor.image(limits) if reason in ("", "extent") else None
+    if image is not None:
+        yield _Choice(image, cost("image"))
+    elif rates is not None and not tensor.is_constant and (image := tensor.image(limits, copied=True)) is not None:
+        copy = rates.dispatch_ns + 2 * tensor.bytes / rates.buffer
+        yield _Choice(image, cost("image", copy), copied=True)
+    texels = tensor.texels(limits)
+    if texels is not None:
+        yield _Choice(texels, cost("texel_buffer"))
 
 
-def _shapes(shape: Sequence[int], limit: int) -> Iterable[ImageShape]:
-    """Images within the limit, with the fewest dimensions along x first."""
-    for split in reversed(range(len(shape))):
-        width, height = prod(shape[split:]), prod(shape[:split])
-        if width % WIDTH == 0 and width // WIDTH <= limit and height <= limit:
-            yield ImageShape(split, (width // WIDTH, height))
+def _choose(choices: Sequence[_Choice], storage: Storage, reason: Reason) -> _Choice:
+    """The buffer is the first choice, and stays it unless another one is better."""
+    if storage == "image":
+        texels = [each for each in choices if each.memory == "texel_buffer" and reason == "extent"]
+        asked = [*(each for each in choices if each.is_free), *texels]
+        if asked:
+            return asked[0]
+    known = [each for each in choices if each.cost is not None]
+    return min(known, key=lambda each: each.cost, default=choices[0])  # type: ignore[arg-type, return-value]
+

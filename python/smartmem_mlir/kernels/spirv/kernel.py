@@ -14,6 +14,7 @@ from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.groups import is_argument, is_f16, is_f32, parameter, read_rows, reads_after_sum
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
 from smartmem_mlir.kernels.spirv.contraction import ContractionShader
+from smartmem_mlir.kernels.spirv.placements import ImageShape
 from smartmem_mlir.kernels.spirv.plan import (
     Direction,
     GpuLimits,
@@ -22,11 +23,12 @@ from smartmem_mlir.kernels.spirv.plan import (
     direction_of,
     plan_contraction,
 )
-from smartmem_mlir.kernels.spirv.routes import find_route, fits_image
+from smartmem_mlir.kernels.spirv.routes import find_route, fits_image, fits_packed, packed_shape
 from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, plan_rows
 from smartmem_mlir.kernels.spirv.rows import RowShader
 from smartmem_mlir.kernels.spirv.shader import Thread
 from smartmem_mlir.kernels.spirv.storage import Binding
+from smartmem_mlir.kernels.spirv.traffic import epilogue_bytes, factor_bytes, row_bytes, scale_bytes
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
@@ -43,12 +45,16 @@ class Use:
     Args:
         value: The tensor, inside the group.
         direction: What a vector of it is, NONE where it is accessed by elements.
-        fits: Whether it can be accessed so in an image whose x begins at a dimension.
+        fits: Whether it can be accessed so in an image.
+        bytes: What all workgroups fetch or write; see `traffic`.
+        cut: Whether the constants around it alone keep it from being accessed by whole vectors.
     """
 
     value: ir.Value
     direction: Direction
-    fits: Callable[[int], bool]
+    fits: Callable[[ImageShape], bool]
+    bytes: int
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,9 +92,18 @@ class Kernel:
         """Whether every access of a tensor is of a whole vector."""
         return all(use.direction is not Direction.NONE for use in self.uses if use.value == value)
 
-    def fits(self, value: ir.Value, split: int) -> bool:
-        """Whether a tensor can be an image whose x begins at a dimension."""
-        return self.is_whole(value) and all(use.fits(split) for use in self.uses if use.value == value)
+    def is_cut(self, value: ir.Value) -> bool:
+        """Whether the constants around a tensor alone keep it from being accessed by whole vectors."""
+        uses = [use for use in self.uses if use.value == value and use.direction is Direction.NONE]
+        return bool(uses) and all(use.cut for use in uses)
+
+    def fits(self, value: ir.Value, image: ImageShape) -> bool:
+        """Whether a tensor can be an image."""
+        return self.is_whole(value) and all(use.fits(image) for use in self.uses if use.value == value)
+
+    def bytes(self, value: ir.Value) -> int:
+        """What all workgroups fetch of a tensor, or write."""
+        return sum(use.bytes for use in self.uses if use.value == value)
 
 
 def contraction_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
@@ -108,7 +123,7 @@ def contraction_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
     reads = (*group.lhs.reads, group.rhs, *scale, *reads_after_sum(group))
     uses = [
         *(_factor_use(plan, operand) for operand in (*plan.lhs, plan.rhs)),
-        *(Use(read.value, Direction.NONE, _never) for read in scale),
+        *(Use(read.value, Direction.NONE, _never, scale_bytes(plan, read)) for read in scale),
         *(_lane_use(plan, read) for read in reads_after_sum(group)),
         _lane_use(plan, group.output, _is_whole(group.border)),
     ]
@@ -149,7 +164,7 @@ def _has_types(op: ir.Operation, limits: GpuLimits) -> bool:
     return all(is_f32(value.type) or (limits.half and is_f16(value.type)) for value in values)
 
 
-def _never(split: int) -> bool:
+def _never(image: ImageShape) -> bool:
     return False
 
 
@@ -158,30 +173,35 @@ def _factor_use(plan: ShaderPlan, operand: Operand) -> Use:
     if direction is Direction.TERMS and plan.step != WIDTH:
         direction = Direction.NONE
     if operand is plan.rhs and plan.packed:
-        # Of whole rows of lanes, whatever the weight was: along x its lanes, along y the rest.
-        return Use(operand.value, direction, lambda split: True)
-    return Use(operand.value, direction, _fits(plan, operand.read, direction))
+        return Use(operand.value, direction, lambda image: fits_packed(plan.tiling, image), factor_bytes(plan, operand))
+    return Use(operand.value, direction, _fits(plan, operand.read, direction), factor_bytes(plan, operand))
 
 
 def _lane_use(plan: ShaderPlan, read: Read, whole: bool = True) -> Use:
     found = find_route(read.access, shape_of(read.value), plan.tiling, None)
     assert found is not None, "the plan has checked every address"
     direction = direction_of(read.value, found[0], plan.tiling)
-    lanes = Direction.LANES if direction is Direction.LANES and whole else Direction.NONE
-    return Use(read.value, lanes, _fits(plan, read, lanes))
+    return _vector_use(plan, read, direction, whole, epilogue_bytes(plan, read))
 
 
 def _row_use(plan: RowShaderPlan, read: Read, whole: bool = True) -> Use:
     address = plan.output if read is plan.group.output else plan.reads[read]
     direction = direction_of(read.value, address, plan.tiling)
-    lanes = Direction.LANES if direction is Direction.LANES and whole else Direction.NONE
-    return Use(read.value, lanes, _fits(plan, Read(read.value, plan.access(read)), lanes))
+    over_tiling = Read(read.value, plan.access(read))
+    return _vector_use(plan, over_tiling, direction, whole, row_bytes(plan, read, address))
 
 
-def _fits(plan: ShaderPlan | RowShaderPlan, read: Read, direction: Direction) -> Callable[[int], bool]:
-    def fits(split: int) -> bool:
-        found = find_route(read.access, shape_of(read.value), plan.tiling, split)
-        return found is not None and fits_image(found, plan.tiling, direction)
+def _vector_use(plan: ShaderPlan | RowShaderPlan, read: Read, found: Direction, whole: bool, bytes: int) -> Use:
+    """Of vectors along the lanes, or of elements."""
+    along_lanes = found is Direction.LANES
+    direction = Direction.LANES if along_lanes and whole else Direction.NONE
+    return Use(read.value, direction, _fits(plan, read, direction), bytes, along_lanes and not whole)
+
+
+def _fits(plan: ShaderPlan | RowShaderPlan, read: Read, direction: Direction) -> Callable[[ImageShape], bool]:
+    def fits(image: ImageShape) -> bool:
+        found = find_route(read.access, shape_of(read.value), plan.tiling, image)
+        return found is not None and fits_image(found, plan.tiling, direction, image)
 
     return fits
 
@@ -194,9 +214,8 @@ def _is_whole(border: Sequence[tuple[Box, float]]) -> bool:
 def pack(plan: ShaderPlan, weight: ir.Value) -> ir.Value:
     """A weight as [outer panels, reductions, lanes] with lanes filled up to whole vectors, as a view."""
     tiling, group = plan.tiling, plan.group
-    outer = [tiling.extents[d] for d in tiling.panels]
     extent = tiling.extents[tiling.lane]
-    shape = (*outer, *tiling.reduction_extents, -(-extent // WIDTH) * WIDTH)
+    shape = packed_shape(tiling)
     where: list[Expr] = [ZERO] * len(tiling.extents)
     for i, d in enumerate((*tiling.panels, *tiling.reductions, tiling.lane)):
         where[d] = dim(i)

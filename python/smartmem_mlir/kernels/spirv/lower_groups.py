@@ -18,23 +18,25 @@ from smartmem_mlir.kernels.groups import (
     read_attention,
     without_operands,
 )
-from smartmem_mlir.kernels.spirv.assign import Images, ImageShape, assign_images
+from smartmem_mlir.kernels.spirv.assign import MemoryRates, Storage, assign_memories
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
 from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, pack, row_kernel
+from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Placement
 from smartmem_mlir.kernels.spirv.plan import GpuLimits, ShaderPlan
 from smartmem_mlir.kernels.spirv.shader import Interface, assemble
-from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Image, Vectors
+from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Vectors, place_in
 from smartmem_mlir.kernels.spirv.to_image import to_image
 from smartmem_mlir.transforms.convert_to_iree import ONCE
+from smartmem_mlir.transforms.evidence import current_evidence
 from smartmem_mlir.transforms.form_groups import form_contraction_groups, form_row_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.symbols import symbols, unique
-from smartmem_mlir.transforms.view_ops import shape_of
 
 ATTRIBUTE = "smartmem.vulkan_device"
 """Module attribute, a dictionary: `invocations`, `shared_bytes`, `workgroups` (x, y), `lanes`, `spirv_version`,
-`executable_target` (IREE's attribute as text), `image_extent`, `prefers_images` and `half` (buffers may hold f16)."""
+`executable_target` (IREE's attribute as text), `half` (buffers may hold f16), `image_extent`, `image_layers`,
+`texel_elements`, and where they are known `memory_rates` (buffer, image, texel_buffer in GB/s, dispatch_ns)."""
 
 
 @dataclass(frozen=True)
@@ -45,28 +47,28 @@ class Device:
         limits: Of the device.
         spirv_version: That shaders may be in.
         executable_target: IREE's attribute as text.
-        image_extent: Texels that an image may have along an axis.
-        prefers_images: Whether its images are read faster than its buffers.
+        memory: What its images can hold.
+        rates: How fast its memories are; None where nobody has measured.
     """
 
     limits: GpuLimits
     spirv_version: str
     executable_target: str
-    image_extent: int = 4096
-    prefers_images: bool = False
+    memory: MemoryLimits = field(default_factory=MemoryLimits)
+    rates: MemoryRates | None = None
 
 
 DEFAULT_DEVICE = Device(GpuLimits(128, 16384, (65535, 65535), 1024), "1.3", DEFAULT_TARGET)
 """The Android baseline profile of 2022, on a GPU of middle size."""
 
 
-def lower_groups(root: ir.Operation, device: Device, storage: str = "auto") -> int:
+def lower_groups(root: ir.Operation, device: Device, storage: Storage = "auto") -> int:
     """Turns every group that a generator takes into an executable and a dispatch; the others are dissolved.
 
     Args:
         root: The module.
         device: What shaders are made for.
-        storage: Whether tensors that can be images become images; "auto" as the device prefers.
+        storage: Which memory tensors get; "auto" for what costs least.
 
     Returns:
         How many groups became kernels.
@@ -100,14 +102,14 @@ class _Lowering:
         root: The module.
         device: What shaders are made for.
         kernels: Its groups as shaders, in program order.
-        storage: Whether tensors become images.
+        storage: Which memory tensors get.
         names: Names of the shaders so far, by what they compute.
     """
 
     root: ir.Operation
     device: Device
     kernels: list[Kernel]
-    storage: str
+    storage: Storage
     names: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> int:
@@ -120,58 +122,60 @@ class _Lowering:
                 weight = kernel.packed
                 is_packed = weight is not None and isinstance(kernel.plan, ShaderPlan)
                 packed.append(pack(kernel.plan, kernel.operand(weight)) if is_packed else None)  # type: ignore[arg-type]
-        images = Images({}, {})
-        if self.storage == "image" or (self.storage == "auto" and self.device.prefers_images):
-            shapes = [
-                shape_of(value) if value is not None and _is_stored(kernel) else None
-                for kernel, value in zip(self.kernels, packed, strict=True)
-            ]
-            images = assign_images(self.kernels, shapes, self.device.image_extent)
-        image_of = {self.kernels[number].op.results[0]: image for number, image in images.results.items()}
+        memories = assign_memories(self.kernels, packed, self.device.memory, self.device.rates, self.storage)
+        evidence = current_evidence()
+        if evidence is not None:
+            evidence.memories += memories.told
+        self._memories = memories
+        self._copies: dict[tuple[ir.Value, ir.Block], ir.Value] = {}
         for number, kernel in enumerate(self.kernels):
             tell_views(kernel.op)
             with ir.InsertionPoint(kernel.op), kernel.op.location:
-                self._lower(kernel, packed[number], images.weights.get(number), image_of)
+                self._lower(kernel, packed[number])
         return len(self.kernels)
 
-    def _lower(
-        self,
-        kernel: Kernel,
-        packed: ir.Value | None,
-        weight_image: ImageShape | None,
-        image_of: dict[ir.Value, ImageShape],
-    ) -> None:
+    def _lower(self, kernel: Kernel, packed: ir.Value | None) -> None:
         op, result = kernel.op, kernel.op.results[0]
-        operands, shapes = [], []
+        operands, places = [], []
         for argument in kernel.arguments:
-            operand = kernel.operand(argument)
-            image = image_of.get(operand)
-            if packed is not None and argument == kernel.packed:
-                operand, image = packed, weight_image
-                if weight_image is not None:
-                    operand = self._weight_image(packed, weight_image)
+            operand, place = self._given(kernel, argument, packed)
             operands.append(operand)
-            shapes.append(image)
-        shapes.append(image_of.get(result))
-        key = f"{_constants(op)} {shapes} {without_operands(op)}"
+            places.append(place)
+        places.append(self._memories.placements.get(result))
+        key = f"{_constants(op)} {places} {without_operands(op)}"
         if key not in self.names:
             self.names[key] = unique(kernel.stem, self._taken)
-            self._add(self.names[key], kernel, shapes)
+            self._add(self.names[key], kernel, places)
         made = dispatch(self.names[key], operands, result.type)
-        if result in image_of:
-            image_of[made] = image_of[result]
+        for where in (self._memories.placements, self._memories.copies):
+            if result in where:
+                where[made] = where[result]  # type: ignore[index, assignment]
         result.replace_all_uses_with(made)
         op.erase()
 
-    def _add(self, name: str, kernel: Kernel, shapes: list[ImageShape | None]) -> None:
+    def _given(self, kernel: Kernel, argument: ir.Value, packed: ir.Value | None) -> tuple[ir.Value, Placement | None]:
+        """What a kernel reads as one of its arguments, and where that is."""
+        operand = kernel.operand(argument)
+        if packed is not None and argument == kernel.packed:
+            place = self._memories.weights.get(kernel.op.results[0])
+            return self._copy(packed, place, once=True) if isinstance(place, ImageShape) else packed, place
+        image = self._memories.copies.get(operand)
+        if image is None:
+            return operand, self._memories.placements.get(operand)
+        key = operand, kernel.op.block
+        if key not in self._copies:
+            self._copies[key] = self._copy(operand, image)
+        return self._copies[key], image
+
+    def _add(self, name: str, kernel: Kernel, places: list[Placement | None]) -> None:
         plan = kernel.plan
         bindings: dict[ir.Value, Binding] = {}
         for number, value in enumerate([*kernel.arguments, kernel.output]):
-            image, writable = shapes[number], value == kernel.output
+            place, writable = places[number], value == kernel.output
             symbol = f"tensor_{number}"
             half = is_f16(value.type)
-            if image is not None:
-                bindings[value] = Image(symbol, writable, image.split, image.extents, half)
+            if place is not None:
+                bindings[value] = place_in(place, symbol, writable, half)
             else:
                 kind = Vectors if kernel.is_whole(value) else Elements
                 bindings[value] = kind(symbol, writable, half)
@@ -181,30 +185,21 @@ class _Lowering:
         binary = assemble(interface, kernel.emit(bindings))
         self._add_shader(name, binary, len(kernel.arguments), plan.workgroups)
 
-    def _weight_image(self, packed: ir.Value, image: ImageShape) -> ir.Value:
-        """A weight in an image, copied when the module is loaded."""
-        width, height = image.extents
-        half = is_f16(packed.type)
-        key = f"to_image_{width}x{height}{'_f16' if half else ''}"
+    def _copy(self, value: ir.Value, image: ImageShape, once: bool = False) -> ir.Value:
+        """A tensor in an image, copied at the insertion point, or when the module is loaded."""
+        half = is_f16(value.type)
+        key = f"to_image_{'x'.join(map(str, image.extents))}{'_f16' if half else ''}"
         if key not in self.names:
             self.names[key] = unique(key, self._taken)
-            binary, workgroups = to_image(self.names[key], image.extents, half, self.device.spirv_version)
+            binary, workgroups = to_image(self.names[key], image, half, self.device.spirv_version)
             self._add_shader(self.names[key], binary, 1, workgroups)
-        made = dispatch(self.names[key], [packed], packed.type)
-        made.owner.attributes[ONCE] = ir.UnitAttr.get()
+        made = dispatch(self.names[key], [value], value.type)
+        if once:
+            made.owner.attributes[ONCE] = ir.UnitAttr.get()
         return made
 
     def _add_shader(self, name: str, binary: bytes, reads: int, workgroups: tuple[int, int]) -> None:
         add_shader(self._module, name, binary, reads, workgroups, self.device.executable_target)
-
-
-def _is_stored(kernel: Kernel) -> bool:
-    """Whether a kernel's weight is in the parameter archive.
-
-    A constant in the module's text is not put into an image: IREE would evaluate the copy when it compiles, on the CPU.
-    """
-    weight = kernel.packed
-    return weight is not None and kernel.operand(weight).owner.operation.name == "smartmem.parameter"
 
 
 def _constants(op: ir.Operation) -> str:
@@ -230,7 +225,7 @@ class LowerGroupsToVulkan(Pass):
     example: ClassVar[str] = "matmul.mlir"
 
     storage: Literal["buffer", "image", "auto"] = option(
-        "auto", "memory of tensors that only shaders touch; auto: as the device prefers"
+        "auto", "memory of tensors; image: images wherever there can be some; auto: what costs least"
     )
 
     def run(self, op: ir.Operation) -> None:
@@ -257,6 +252,18 @@ def read_device(op: ir.Operation) -> Device:
         ),
         ir.StringAttr(attribute["spirv_version"]).value,
         ir.StringAttr(attribute["executable_target"]).value,
-        ir.IntegerAttr(attribute["image_extent"]).value,
-        ir.BoolAttr(attribute["prefers_images"]).value,
+        MemoryLimits(
+            ir.IntegerAttr(attribute["image_extent"]).value,
+            ir.IntegerAttr(attribute["image_layers"]).value,
+            ir.IntegerAttr(attribute["texel_elements"]).value,
+        ),
+        _read_rates(attribute),
     )
+
+
+def _read_rates(attribute: ir.DictAttr) -> MemoryRates | None:
+    if "memory_rates" not in attribute:
+        return None
+    rates = ir.DictAttr(attribute["memory_rates"])
+    names = ("buffer", "image", "texel_buffer", "dispatch_ns")
+    return MemoryRates(*(ir.FloatAttr(rates[name]).value for name in names))

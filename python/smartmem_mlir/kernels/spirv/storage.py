@@ -1,7 +1,7 @@
-"""How a kernel reads and writes a tensor: by elements or by vectors of four, in a buffer or in an image.
+"""How a kernel reads and writes a tensor: by elements or by vectors of four, in a buffer, a texel buffer or an image.
 
 A kernel computes places and never asks which memory they lead to: a place has one coordinate in a buffer, counted in
-elements or in vectors, and two in an image (x in texels, y), which its addresses give without dividing.
+elements or in vectors, two in an image (x in texels, y) and three in an array of images.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from mlir import ir
 from mlir.dialects import vector
 
 from smartmem_mlir.kernels.spirv import integers
+from smartmem_mlir.kernels.spirv.placements import ImageShape, Placement
 from smartmem_mlir.kernels.spirv.vectors import WIDTH, vector_type
 
 Place = tuple[ir.Value, ...]
@@ -155,53 +156,112 @@ class Vectors(_Buffer, VectorMemory):
 
 
 class Image(VectorMemory):
-    """A two-dimensional image of four f32 a texel: read through the texture path, or written.
+    """An image of four f32 a texel, or an array of images: read through the texture path, or written.
 
     Args:
         name: Symbol of its variable.
         writable: Whether the kernel writes it; it then does not read it.
-        split: The first of the tensor's dimensions that run along x; those before it run along y.
-        extents: Texels along x and y.
+        shape: Which coordinates an element has, and the texels along each.
         half: Whether texels are of f16; the texture path gives f32.
     """
 
-    def __init__(self, name: str, writable: bool, split: int, extents: tuple[int, int], half: bool = False) -> None:
+    def __init__(self, name: str, writable: bool, shape: ImageShape, half: bool = False) -> None:
         super().__init__(name, writable, half)
-        self.split = split
-        self.extents = extents
-
-    @property
-    def _type(self) -> str:
-        use = f"NoSampler, Rgba{16 if self.half else 32}f" if self.writable else "NeedSampler, Unknown"
-        return f"!spirv.image<f32, Dim2D, NoDepth, NonArrayed, SingleSampled, {use}>"
+        self.shape = shape
 
     @property
     def pointer_type(self) -> str:
         """Type of the variable."""
         return f"!spirv.ptr<{self._type}, UniformConstant>"
 
+    @property
+    def _type(self) -> str:
+        arrayed = "Arrayed" if len(self.shape.extents) > 2 else "NonArrayed"
+        return _texture("Dim2D", arrayed, self.writable, self.half)
+
     def metadata(self, number: int) -> str:
         """Its extents and format, in the image layer's words."""
-        width, height = self.extents
-        return f"smartmem.image.v1 set=0 binding={number} w={width} h={height} fmt=rgba{16 if self.half else 32}f"
+        extents = " ".join(f"{axis}={extent}" for axis, extent in zip("whd", self.shape.extents, strict=False))
+        return f"smartmem.image.v1 set=0 binding={number} {extents} fmt={_format(self.half)}"
 
     def load(self, place: Place) -> ir.Value:
         """A texel."""
-        at = self._coordinates(place)
-        return ir.Operation.create("spirv.ImageFetch", [ir.Type.parse(_VECTOR)], [self._image(), at]).results[0]
+        return _fetch(self._image(), self._coordinates(place))
 
     def store(self, place: Place, value: ir.Value) -> None:
         """Writes a texel."""
         ir.Operation.create("spirv.ImageWrite", operands=[self._image(), self._coordinates(place), value])
 
     def place(self, number: ir.Value) -> Place:
-        """Its row and what is left."""
-        return integers.remainder(number, self.extents[0]), integers.divide(number, self.extents[0])
+        """Its texel, row and layer."""
+        *inner, _ = self.shape.extents
+        coordinates = []
+        for extent in inner:
+            coordinates.append(integers.remainder(number, extent))
+            number = integers.divide(number, extent)
+        return *coordinates, number
 
     def _image(self) -> ir.Value:
         return ir.Operation.create("spirv.Load", [ir.Type.parse(self._type)], [self.variable]).results[0]
 
     @staticmethod
     def _coordinates(place: Place) -> ir.Value:
-        pair = ir.VectorType.get([2], integers.i32())
-        return ir.Operation.create("spirv.CompositeConstruct", [pair], list(place)).results[0]
+        type_ = ir.VectorType.get([len(place)], integers.i32())
+        return ir.Operation.create("spirv.CompositeConstruct", [type_], list(place)).results[0]
+
+
+class TexelBuffer(VectorMemory):
+    """A buffer of vectors, read through the texture path, or written."""
+
+    @property
+    def pointer_type(self) -> str:
+        """Type of the variable."""
+        return f"!spirv.ptr<{self._type}, UniformConstant>"
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """Those of its kind."""
+        return ("ImageBuffer",) if self.writable else ("SampledBuffer",)
+
+    @property
+    def _type(self) -> str:
+        return _texture("Buffer", "NonArrayed", self.writable, self.half)
+
+    def metadata(self, number: int) -> str:
+        """Its format, in the image layer's words."""
+        return f"smartmem.image.v1 set=0 binding={number} fmt={_format(self.half)}"
+
+    def load(self, place: Place) -> ir.Value:
+        """A vector."""
+        return _fetch(self._image(), place[0])
+
+    def store(self, place: Place, value: ir.Value) -> None:
+        """Writes a vector."""
+        ir.Operation.create("spirv.ImageWrite", operands=[self._image(), place[0], value])
+
+    def place(self, number: ir.Value) -> Place:
+        """The number."""
+        return (number,)
+
+    def _image(self) -> ir.Value:
+        return ir.Operation.create("spirv.Load", [ir.Type.parse(self._type)], [self.variable]).results[0]
+
+
+def place_in(placement: Placement, name: str, writable: bool, half: bool) -> VectorMemory:
+    """The binding of a tensor that is not in a buffer."""
+    if isinstance(placement, ImageShape):
+        return Image(name, writable, placement, half)
+    return TexelBuffer(name, writable, half)
+
+
+def _texture(dimensions: str, arrayed: str, writable: bool, half: bool) -> str:
+    use = f"NoSampler, Rgba{16 if half else 32}f" if writable else "NeedSampler, Unknown"
+    return f"!spirv.image<f32, {dimensions}, NoDepth, {arrayed}, SingleSampled, {use}>"
+
+
+def _format(half: bool) -> str:
+    return "rgba16f" if half else "rgba32f"
+
+
+def _fetch(image: ir.Value, at: ir.Value) -> ir.Value:
+    return ir.Operation.create("spirv.ImageFetch", [ir.Type.parse(_VECTOR)], [image, at]).results[0]
