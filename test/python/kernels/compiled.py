@@ -69,13 +69,12 @@ class CompiledPrograms:
         self._device, self._first = device, programs[0]
 
     @cached_property
-    def _loaded(self) -> LoadedModule:
-        return LoadedModule(self._vmfb, None, self._device, *_signature(self._first), entry=self._first.name)
+    def _loaded(self) -> LoadedPrograms:
+        return LoadedPrograms(self._vmfb, self._first, self._device)
 
     def run(self, program: Program) -> list[Array]:
         """The results of one function on its own arguments."""
-        arguments = [argument.array.astype(np.float32) for argument in program.arguments]
-        return list(self._loaded.with_entry(program.name, *_signature(program))(arguments))
+        return self._loaded.run(program)
 
     def function(self, name: str) -> str:
         """The text of a function as the pipeline left it."""
@@ -87,6 +86,24 @@ class CompiledPrograms:
         """Compares the results of a function with NumPy's, in double precision."""
         for found, expected in zip(self.run(program), program.results, strict=True):
             np.testing.assert_allclose(found, expected.array, rtol=tolerance, atol=2e-5)
+
+
+class LoadedPrograms:
+    """Compiled programs on a device.
+
+    Args:
+        vmfb: Functions of one module.
+        first: One of them.
+        device: Where the module runs, as IREE names it.
+    """
+
+    def __init__(self, vmfb: Path, first: Program, device: str) -> None:
+        self._module = LoadedModule(vmfb, None, device, *_signature(first), entry=first.name)
+
+    def run(self, program: Program) -> list[Array]:
+        """The results of one function on its own arguments."""
+        arguments = [argument.array.astype(np.float32) for argument in program.arguments]
+        return list(self._module.with_entry(program.name, *_signature(program))(arguments))
 
 
 def cpu_vectors(lanes: int, registers: int) -> dict[str, str]:

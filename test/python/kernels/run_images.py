@@ -1,9 +1,10 @@
-"""Runs programs with tensors in images, in a process of its own: the layer is enabled with the first Vulkan device.
+"""Compiles programs with tensors in images, and runs them, each in a process of its own.
 
-    run_images.py FOLDER VARIANT
+    run_images.py compile FOLDER VARIANT
+    run_images.py run FOLDER
 
-Writes results to FOLDER/results.npz, the lowered module to FOLDER/lowered.mlir, and where each tensor is to
-FOLDER/memories.json.
+The first writes FOLDER/module.vmfb, the lowered module to FOLDER/lowered.mlir and where each tensor is to
+FOLDER/memories.json; the second, which enables the image layer with the first Vulkan device, FOLDER/results.npz.
 """
 
 from __future__ import annotations
@@ -16,28 +17,36 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
 import numpy as np
-from compiled import CompiledPrograms, vulkan_device
+from compiled import CompiledPrograms, LoadedPrograms, vulkan_device
 from texel_programs import PROGRAMS, VARIANTS, build
 
 from smartmem_mlir.iree.image_layer import enable
 from smartmem_mlir.transforms.evidence import recording
 
 
-def main() -> None:
-    """Compiles and runs every program of a variant."""
-    enable()
-    folder, variant = Path(sys.argv[1]), VARIANTS[sys.argv[2]]
-    device = {name: variant.edit(text) for name, text in vulkan_device(1024).items()}
-    programs = [build(name) for name in PROGRAMS]
+def compile_variant(folder: Path, name: str) -> None:
+    """Compiles every program as a variant says."""
+    variant = VARIANTS[name]
+    device = {attribute: variant.edit(text) for attribute, text in vulkan_device(1024).items()}
+    programs = [build(program) for program in PROGRAMS]
     with recording() as evidence:
         compiled = CompiledPrograms(
             programs, folder, device, "paper", "vulkan", "vulkan", "vulkan", storage=variant.storage
         )
     (folder / "lowered.mlir").write_text(compiled.lowered)
     (folder / "memories.json").write_text(json.dumps([asdict(memory) for memory in evidence.memories]))
-    results = {program.name: compiled.run(program)[0] for program in programs}
-    np.savez(folder / "results.npz", **results)  # type: ignore[arg-type]
+
+
+def run(folder: Path) -> None:
+    """Runs every program."""
+    enable()
+    programs = [build(name) for name in PROGRAMS]
+    loaded = LoadedPrograms(folder / "module.vmfb", programs[0], "vulkan")
+    np.savez(folder / "results.npz", **{program.name: loaded.run(program)[0] for program in programs})  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "compile":
+        compile_variant(Path(sys.argv[2]), sys.argv[3])
+    else:
+        run(Path(sys.argv[2]))

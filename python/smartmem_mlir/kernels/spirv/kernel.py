@@ -47,14 +47,12 @@ class Use:
         direction: What a vector of it is, NONE where it is accessed by elements.
         fits: Whether it can be accessed so in an image.
         bytes: What all workgroups fetch or write; see `traffic`.
-        cut: Whether the constants around it alone keep it from being accessed by whole vectors.
     """
 
     value: ir.Value
     direction: Direction
     fits: Callable[[ImageShape], bool]
     bytes: int
-    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,11 +89,6 @@ class Kernel:
     def is_whole(self, value: ir.Value) -> bool:
         """Whether every access of a tensor is of a whole vector."""
         return all(use.direction is not Direction.NONE for use in self.uses if use.value == value)
-
-    def is_cut(self, value: ir.Value) -> bool:
-        """Whether the constants around a tensor alone keep it from being accessed by whole vectors."""
-        uses = [use for use in self.uses if use.value == value and use.direction is Direction.NONE]
-        return bool(uses) and all(use.cut for use in uses)
 
     def fits(self, value: ir.Value, image: ImageShape) -> bool:
         """Whether a tensor can be an image."""
@@ -193,9 +186,8 @@ def _row_use(plan: RowShaderPlan, read: Read, whole: bool = True) -> Use:
 
 def _vector_use(plan: ShaderPlan | RowShaderPlan, read: Read, found: Direction, whole: bool, bytes: int) -> Use:
     """Of vectors along the lanes, or of elements."""
-    along_lanes = found is Direction.LANES
-    direction = Direction.LANES if along_lanes and whole else Direction.NONE
-    return Use(read.value, direction, _fits(plan, read, direction), bytes, along_lanes and not whole)
+    direction = Direction.LANES if found is Direction.LANES and whole else Direction.NONE
+    return Use(read.value, direction, _fits(plan, read, direction), bytes)
 
 
 def _fits(plan: ShaderPlan | RowShaderPlan, read: Read, direction: Direction) -> Callable[[ImageShape], bool]:

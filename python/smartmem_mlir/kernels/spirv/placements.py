@@ -99,9 +99,12 @@ def image_shapes(shape: Sequence[int], limits: MemoryLimits) -> Iterator[ImageSh
         if width <= limits.extent and height <= limits.extent:
             yield ImageShape(split, (width, height))
     for split, width, height in sizes:
-        layers = _parts(height, limits.extent)
-        if width <= limits.extent and 1 < layers <= limits.layers:
-            yield ImageShape(split, (width, height // layers, layers))
+        if width <= limits.extent < height:
+            # Whole dimensions along the layers leave nothing to divide, even if there are more layers.
+            whole = {prod(shape[:outer]) for outer in range(split)}
+            for layers in sorted({_parts(height, limits.extent), *whole}):
+                if layers <= limits.layers and height // layers <= limits.extent:
+                    yield ImageShape(split, (width, height // layers, layers))
     for split, width, height in sizes:
         pieces = _parts(width, limits.extent)
         layers = _parts(height * pieces, limits.extent)

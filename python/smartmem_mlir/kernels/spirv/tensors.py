@@ -111,9 +111,7 @@ class Tensor:
         yield self._written_elsewhere()
         yield self._read_elsewhere()
         for kernel, value in self.accesses:
-            if kernel.is_cut(value):
-                yield "border", kernel.stem
-            elif not kernel.is_whole(value):
+            if not kernel.is_whole(value):
                 yield "by-elements", kernel.stem
         found = self.image(limits)
         if found is None or found.is_folded:
