@@ -130,9 +130,7 @@ def _note(where: dict[ir.Value, Placement] | dict[ir.Value, ImageShape], value: 
         where[value] = chosen.placement  # type: ignore[assignment]
 
 
-def _choices(
-    tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: MemoryRates | None
-) -> Iterator[_Choice]:
+def _choices(tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: MemoryRates | None) -> Iterator[_Choice]:
     """The memories that a tensor can have: a buffer, an image if there can be one, a texel buffer."""
 
     def cost(rate: Literal["buffer", "image", "texel_buffer"], more: float = 0.0) -> float | None:
@@ -161,4 +159,3 @@ def _choose(choices: Sequence[_Choice], storage: Storage, reason: Reason) -> _Ch
             return asked[0]
     known = [each for each in choices if each.cost is not None]
     return min(known, key=lambda each: each.cost, default=choices[0])  # type: ignore[arg-type, return-value]
-
