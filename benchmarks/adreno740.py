@@ -19,11 +19,19 @@ from typing import Any
 import yaml
 
 from smartmem_mlir import api
-from smartmem_mlir.bench.phone import Variant, agreement, markdown, predict_variant, roofline_of
+from smartmem_mlir.bench.phone import (
+    VARIANTS,
+    PhoneModel,
+    Row,
+    Variant,
+    agreement,
+    markdown,
+    predict_variant,
+    roofline_of,
+)
 from smartmem_mlir.errors import SmartMemError
 
 HERE = Path(__file__).resolve().parent
-VARIANTS = {"smartmem": False, "iree": True}
 
 
 def main() -> int:
@@ -38,15 +46,14 @@ def main() -> int:
     paper_ms = {name: row["latency_ms"]["SmartMem"] for name, row in paper.items() if "latency_ms" in row}
     rows = _read(options.output)
     try:
-        for model in options.models:
-            if model.stem not in paper_ms or (model.stem in rows and not options.again):
+        device = roofline_of(options.target)
+        for file in options.models:
+            if file.stem not in paper_ms or (file.stem in rows and not options.again):
                 continue
             started = time.monotonic()
-            rows[model.stem] = {
-                variant: predict_variant(model, options.target, baseline=baseline)
-                for variant, baseline in VARIANTS.items()
-            }
-            print(f"{model.stem}: {time.monotonic() - started:.0f} s", flush=True)
+            model = PhoneModel(file, options.target)
+            rows[file.stem] = {variant: predict_variant(model, variant, device) for variant in VARIANTS}
+            print(f"{file.stem}: {time.monotonic() - started:.0f} s", flush=True)
             rows = {name: rows[name] for name in paper_ms if name in rows}
             _write(options.output, options.target, rows, paper_ms)
         _write(options.output, options.target, rows, paper_ms)
@@ -56,7 +63,7 @@ def main() -> int:
     return 0
 
 
-def _read(path: Path) -> dict[str, dict[str, Variant]]:
+def _read(path: Path) -> dict[str, Row]:
     if not path.exists():
         return {}
     content = json.loads(path.read_text())["models"]
@@ -65,7 +72,7 @@ def _read(path: Path) -> dict[str, dict[str, Variant]]:
     }
 
 
-def _write(path: Path, target: str, rows: dict[str, dict[str, Variant]], paper_ms: dict[str, float]) -> None:
+def _write(path: Path, target: str, rows: dict[str, Row], paper_ms: dict[str, float]) -> None:
     agreed = agreement(rows, paper_ms)
     content: dict[str, Any] = {
         "target": target,

@@ -5,25 +5,35 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from smartmem_mlir import api
 from smartmem_mlir.bench.agreement import median_ratio, median_relative_error, spearman
-from smartmem_mlir.bench.roofline import Memory, Prediction, predict
+from smartmem_mlir.bench.roofline import predict
 from smartmem_mlir.bench.tables import table
 from smartmem_mlir.errors import CompilerError, OptionError
+from smartmem_mlir.ingress.model import ImportedModel
+from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
+from smartmem_mlir.iree.device_target import compile_flags
 from smartmem_mlir.iree.flow.work import ModelWork, read_work
-from smartmem_mlir.targets import load_target
+from smartmem_mlir.iree.isolation import lower_isolated
+from smartmem_mlir.targets import Pipeline, TargetDescription, load_pipeline, load_target
 from smartmem_mlir.targets.description import Roofline
+
+VariantName: TypeAlias = Literal["images", "buffers", "iree"]
+VARIANTS: tuple[VariantName, ...] = ("images", "buffers", "iree")
+"""Ours with each tensor where the target reads it fastest, ours in buffers, and plain IREE."""
 
 LAUNCHES_NS = (0.0, 10_000.0, 30_000.0)
 """Launch times that the agreement is computed for, because the paper gives none."""
 
+_SHADERS = "smartmem-lower-groups-to-vulkan"
+
 
 class Variant(BaseModel):
-    """One model as it was compiled, and what is predicted; times in milliseconds.
+    """One model as it was compiled, and what is predicted.
 
     Args:
         error: Why there is nothing else.
@@ -32,9 +42,10 @@ class Variant(BaseModel):
         least_bytes: What kernels and copies read and write, each element once.
         buffer_bytes: What threads of our shaders ask of buffers.
         image_bytes: What they ask of images.
-        predicted_ms: By the assumption about memory.
-        share: Of the time with images, by what limits it.
-        launch_free_ms: The prediction less the launches, by the assumption.
+        ms: Predicted time; for plain IREE, whose code is not made, that is `once_ms`.
+        once_ms: The same if every element came from global memory once and all else from caches.
+        launch_ms: How much of each are launches.
+        share: Of `ms`, by what limits it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,9 +56,13 @@ class Variant(BaseModel):
     least_bytes: int = 0
     buffer_bytes: int = 0
     image_bytes: int = 0
-    predicted_ms: dict[str, float] = {}
+    ms: float = 0.0
+    once_ms: float = 0.0
+    launch_ms: float = 0.0
     share: dict[str, float] = {}
-    launch_free_ms: dict[str, float] = {}
+
+
+Row: TypeAlias = dict[VariantName, Variant]
 
 
 def roofline_of(target_name: str) -> Roofline:
@@ -64,40 +79,77 @@ def roofline_of(target_name: str) -> Roofline:
     return target.vulkan.roofline
 
 
-def compile_work(model: Path, target: str, *, baseline: bool) -> ModelWork:
-    """The kernels of a model in f16 with images wherever possible: compiled as far as IREE's flow IR."""
-    storage: dict[str, Any] = {} if baseline else {"storage": "image"}
-    text = api.emit(model, "flow", target=target, dtype="f16", baseline=baseline, **storage)
-    with tempfile.TemporaryDirectory() as folder:
-        flow = Path(folder) / "flow.mlir"
-        flow.write_text(text)
-        return read_work(flow)
+class PhoneModel:
+    """A model of the paper, compiled in f16 as far as IREE's flow IR.
+
+    Args:
+        model: ONNX file.
+        target_name: A target that generates shaders.
+    """
+
+    def __init__(self, model: Path, target_name: str) -> None:
+        self._target: TargetDescription = load_target(target_name)
+        options = api.CompileOptions(target=target_name, dtype="f16")
+        self._imported: ImportedModel = api.import_model(model, options, options.progress)
+        self._before_shaders: str | None = None
+
+    def work(self, variant: VariantName) -> ModelWork:
+        """The kernels of a variant.
+
+        Raises:
+            CompilerError: It does not compile.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            options = CompilerOptions(reproducer=Path(folder) / "reproducer")
+            source, flow = Path(folder) / "model.mlir", Path(folder) / "flow.mlir"
+            source.write_text(self._lowered(variant, options))
+            flags = [*compile_flags(self._target), "--compile-to=flow", "--mlir-print-op-generic"]
+            run_iree_compile(source, flow, flags, options)
+            return read_work(flow)
+
+    def _lowered(self, variant: VariantName, options: CompilerOptions) -> str:
+        if variant == "iree":
+            return lower_isolated(self._imported.module, load_pipeline("baseline"), self._target, options).text
+        first, rest = _at_shaders(load_pipeline(self._target.pipeline))
+        if self._before_shaders is None:
+            self._before_shaders = lower_isolated(self._imported.module, first, self._target, options, emit=False).text
+        storage = {"images": "auto", "buffers": "buffer"}[variant]
+        return lower_isolated(
+            self._before_shaders, rest.with_option(_SHADERS, "storage", storage), self._target, options
+        ).text
 
 
-def predict_variant(model: Path, target: str, *, baseline: bool) -> Variant:
-    """What is predicted for a model; where it does not compile, why."""
-    device = roofline_of(target)
+def _at_shaders(pipeline: Pipeline) -> tuple[Pipeline, Pipeline]:
+    """The passes before tensors get their memory, and the others."""
+    at = next(i for i, spec in enumerate(pipeline.passes) if spec.name == _SHADERS)
+    return (
+        pipeline.model_copy(update={"passes": pipeline.passes[:at]}),
+        pipeline.model_copy(update={"passes": pipeline.passes[at:]}),
+    )
+
+
+def predict_variant(model: PhoneModel, variant: VariantName, device: Roofline) -> Variant:
+    """What is predicted for a variant; where it does not compile, why."""
     try:
-        work = compile_work(model, target, baseline=baseline)
+        work = model.work(variant)
     except CompilerError as error:
         return Variant(error=error.what)
-    memories: tuple[Memory, ...] = ("once",) if baseline else ("images", "buffers", "once")
-    found = {memory: predict(work, device, memory) for memory in memories}
+    asked, once = predict(work, device), predict(work, device, "once")
     launches = sum(kernel.calls for kernel in work.kernels) + work.copies
-    launch_ms = launches * device.kernel_launch_ns / 1e6
     return Variant(
         kernels=launches,
         operations=sum(kernel.calls * sum(kernel.operations.values()) for kernel in work.kernels),
         least_bytes=sum(kernel.calls * kernel.least_bytes for kernel in work.kernels) + work.copy_bytes,
         buffer_bytes=sum(kernel.calls * (kernel.issued_buffer_bytes or 0) for kernel in work.kernels),
         image_bytes=sum(kernel.calls * kernel.issued_image_bytes for kernel in work.kernels),
-        predicted_ms={memory: round(prediction.ms, 3) for memory, prediction in found.items()},
-        share=_rounded(found[memories[0]]),
-        launch_free_ms={memory: round(prediction.ms - launch_ms, 3) for memory, prediction in found.items()},
+        ms=round(asked.ms, 3),
+        once_ms=round(once.ms, 3),
+        launch_ms=round(launches * device.kernel_launch_ns / 1e6, 3),
+        share={limit: round(value, 4) for limit, value in asked.share.items()},
     )
 
 
-def agreement(rows: Mapping[str, Mapping[str, Variant]], paper_ms: Mapping[str, float]) -> list[dict[str, Any]]:
+def agreement(rows: Mapping[str, Row], paper_ms: Mapping[str, float]) -> list[dict[str, Any]]:
     """How each prediction, and what needs none, ranks the models and how far it is from the paper's latencies.
 
     Args:
@@ -117,47 +169,44 @@ def agreement(rows: Mapping[str, Mapping[str, Variant]], paper_ms: Mapping[str, 
                 "models": len(names),
                 "spearman": spearman(ours, theirs),
                 "median_relative_error": median_relative_error(ours, theirs) if is_time else None,
-                "median_measured_over_predicted": ratio if is_time else None,
+                "median_paper_over_predicted": ratio if is_time else None,
                 "median_relative_error_scaled": median_relative_error(scaled, theirs),
             }
         )
 
-    def ours_of(memory: str, launch_ns: float) -> dict[str, float]:
+    def times(variant: VariantName, field: Literal["ms", "once_ms"], launch_ns: float) -> dict[str, float]:
+        compiled = {name: row[variant] for name, row in rows.items() if variant in row and not row[variant].error}
         return {
-            name: row["smartmem"].launch_free_ms[memory] + row["smartmem"].kernels * launch_ns / 1e6
-            for name, row in rows.items()
-            if memory in row["smartmem"].launch_free_ms
+            name: getattr(found, field) - found.launch_ms + found.kernels * launch_ns / 1e6
+            for name, found in compiled.items()
         }
 
-    for memory in ("images", "buffers", "once"):
-        for launch_ns in LAUNCHES_NS:
-            add(f"ours, {memory}, {launch_ns / 1000:g} us a launch", ours_of(memory, launch_ns))
-    plain = {name: row["iree"].predicted_ms["once"] for name, row in rows.items() if row["iree"].predicted_ms}
-    add("plain IREE, once", plain)
-    work = {name: float(row["smartmem"].operations) for name, row in rows.items() if row["smartmem"].operations}
+    for launch_ns in LAUNCHES_NS:
+        suffix = f"{launch_ns / 1000:g} us a launch"
+        add(f"images, {suffix}", times("images", "ms", launch_ns))
+        add(f"buffers, {suffix}", times("buffers", "ms", launch_ns))
+        add(f"buffers, each element once, {suffix}", times("buffers", "once_ms", launch_ns))
+        add(f"plain IREE, each element once, {suffix}", times("iree", "once_ms", launch_ns))
+    work = {name: float(row["buffers"].operations) for name, row in rows.items() if row["buffers"].operations}
     add("arithmetic alone", work, is_time=False)
     return found
 
 
-def markdown(rows: Mapping[str, Mapping[str, Variant]], paper_ms: Mapping[str, float], agreed: list[Any]) -> str:
+def markdown(rows: Mapping[str, Row], paper_ms: Mapping[str, float], agreed: list[dict[str, Any]]) -> str:
     """All tables."""
-    models, limits = [], []
+    models, limits, failed = [], [], []
     for name, row in rows.items():
-        ours, plain = row["smartmem"], row["iree"]
-        cells = [_ms(ours, memory) for memory in ("images", "buffers", "once")]
-        factor = f"{paper_ms[name] / ours.predicted_ms['images']:.1f}" if ours.predicted_ms else ""
-        models.append([name, f"{paper_ms[name]:g}", *cells, _ms(plain, "once"), factor])
-        if not ours.error:
-            share = [f"{100 * ours.share.get(limit, 0):.0f}" for limit in _LIMITS]
-            sizes = (ours.operations / 1e9, ours.image_bytes / 1e9, ours.buffer_bytes / 1e9, ours.least_bytes / 1e9)
-            kernels = [str(ours.kernels), str(plain.kernels) if not plain.error else ""]
-            limits.append([name, *kernels, *(f"{size:.2f}" for size in sizes), *share])
-    failed = [
-        f"- {name}, {variant}: {row[variant].error}"
-        for name, row in rows.items()
-        for variant in row
-        if row[variant].error
-    ]
+        images, buffers, plain = (row[variant] for variant in VARIANTS)
+        factor = f"{paper_ms[name] / images.ms:.1f}" if images.ms else ""
+        models.append(
+            [name, f"{paper_ms[name]:g}", *map(_ms, (images.ms, buffers.ms, buffers.once_ms, plain.once_ms)), factor]
+        )
+        failed += [f"- {name}, {variant}: {found.error}" for variant, found in row.items() if found.error]
+        if not images.error:
+            share = [f"{100 * images.share.get(limit, 0):.0f}" for limit in _LIMITS]
+            sizes = (images.operations, images.image_bytes, images.buffer_bytes, images.least_bytes)
+            kernels = [str(images.kernels), str(plain.kernels or "")]
+            limits.append([name, *kernels, *(f"{size / 1e9:.2f}" for size in sizes), *share])
     return "\n\n".join(
         [
             "# The paper's phone: what a roofline predicts for our kernels",
@@ -165,7 +214,10 @@ def markdown(rows: Mapping[str, Mapping[str, Variant]], paper_ms: Mapping[str, f
             "measured on the phone but the paper's latencies (its Table 8).",
             "## Milliseconds of one inference, f16",
             table(
-                ["model", "paper", "images", "buffers", "once", "plain IREE, once", "paper / images"],
+                [
+                    *("model", "paper", "ours, images", "ours, buffers", "ours, buffers, each element once"),
+                    *("plain IREE, each element once", "paper / images"),
+                ],
                 models,
             ),
             *(["Do not compile:", "\n".join(failed)] if failed else []),
@@ -193,7 +245,7 @@ def _agreed_cells(row: Mapping[str, Any]) -> list[str]:
     def percent(value: float | None) -> str:
         return "" if value is None else f"{100 * value:.0f}%"
 
-    rank, ratio = row["spearman"], row["median_measured_over_predicted"]
+    rank, ratio = row["spearman"], row["median_paper_over_predicted"]
     return [
         row["what"],
         str(row["models"]),
@@ -204,9 +256,5 @@ def _agreed_cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _ms(variant: Variant, memory: str) -> str:
-    return f"{variant.predicted_ms[memory]:.1f}" if memory in variant.predicted_ms else ""
-
-
-def _rounded(prediction: Prediction) -> dict[str, float]:
-    return {limit: round(value, 4) for limit, value in prediction.share.items()}
+def _ms(value: float) -> str:
+    return f"{value:.1f}" if value else ""

@@ -1,14 +1,10 @@
 """Time of one inference by a roofline: what a GPU could do at best with the kernels as they are compiled.
 
 A kernel takes as long as the slowest of its arithmetic, of what its threads ask memory for, and of reading and writing
-each element once from global memory; before it begins, the device needs its launch time. Three assumptions about memory
-bound what happens:
-
-- `images`: texels come at the rate of images, which is that of the texture cache; what is asked of buffers comes at
-  theirs, as if no cache helped.
-- `buffers`: the same accesses, all of buffers: the same kernels with every tensor in a buffer.
-- `once`: every element comes from global memory once and all else from caches. Where the code is not made yet (kernels
-  of IREE's, until its back end runs) this is all that is known, in the other two also.
+each element once from global memory; before it begins, the device needs its launch time. What threads ask of images
+comes at the rate of images, which is that of the texture cache; what they ask of buffers comes at the rate of buffers,
+as if no cache helped. That is one end; the assumption "once" is the other: every element comes from global memory once
+and all else from caches. Of kernels whose code is not made yet (IREE's, until its back end runs) nothing else is known.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from typing import Literal, TypeAlias
 from smartmem_mlir.iree.flow.work import KernelWork, ModelWork
 from smartmem_mlir.targets.description import Roofline
 
-Memory: TypeAlias = Literal["images", "buffers", "once"]
+Assumption: TypeAlias = Literal["asked", "once"]
 Limit: TypeAlias = Literal["launch", "arithmetic", "images", "buffers", "global memory"]
 
 
@@ -38,11 +34,11 @@ class Prediction:
     share: dict[str, float]
 
 
-def predict(work: ModelWork, device: Roofline, memory: Memory) -> Prediction:
-    """The time of one inference under an assumption about memory."""
+def predict(work: ModelWork, device: Roofline, assumption: Assumption = "asked") -> Prediction:
+    """The time of one inference."""
     spent: defaultdict[Limit, float] = defaultdict(float)
     for kernel in work.kernels:
-        limit, ns = kernel_limit(kernel, device, memory)
+        limit, ns = kernel_limit(kernel, device, assumption)
         spent[limit] += kernel.calls * ns
         spent["launch"] += kernel.calls * device.kernel_launch_ns
     spent["launch"] += work.copies * device.kernel_launch_ns
@@ -51,12 +47,12 @@ def predict(work: ModelWork, device: Roofline, memory: Memory) -> Prediction:
     return Prediction(total / 1e6, {limit: ns / total for limit, ns in spent.items() if ns})
 
 
-def kernel_limit(kernel: KernelWork, device: Roofline, memory: Memory) -> tuple[Limit, float]:
+def kernel_limit(kernel: KernelWork, device: Roofline, assumption: Assumption = "asked") -> tuple[Limit, float]:
     """What takes longest in one launch, and its nanoseconds, the launch itself not counted."""
-    return max(_times(kernel, device, memory), key=lambda pair: pair[1])
+    return max(_times(kernel, device, assumption), key=lambda pair: pair[1])
 
 
-def _times(kernel: KernelWork, device: Roofline, memory: Memory) -> Iterator[tuple[Limit, float]]:
+def _times(kernel: KernelWork, device: Roofline, assumption: Assumption) -> Iterator[tuple[Limit, float]]:
     yield (
         "arithmetic",
         sum(
@@ -65,11 +61,7 @@ def _times(kernel: KernelWork, device: Roofline, memory: Memory) -> Iterator[tup
         ),
     )
     yield "global memory", kernel.least_bytes / device.buffer_bytes_per_ns
-    if kernel.issued_buffer_bytes is None or memory == "once":
-        return
-    if memory == "buffers":
-        yield "buffers", (kernel.issued_buffer_bytes + kernel.issued_image_bytes) / device.buffer_bytes_per_ns
-        return
-    buffers = kernel.issued_buffer_bytes / device.buffer_bytes_per_ns
-    images = kernel.issued_image_bytes / device.image_bytes_per_ns
-    yield "images" if images >= buffers else "buffers", images + buffers
+    if kernel.issued_buffer_bytes is not None and assumption == "asked":
+        buffers = kernel.issued_buffer_bytes / device.buffer_bytes_per_ns
+        images = kernel.issued_image_bytes / device.image_bytes_per_ns
+        yield "images" if images >= buffers else "buffers", images + buffers

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,12 +40,13 @@ class KernelTime:
     ns: float
 
 
-def measure_kernels(folder: Path, report: Report) -> dict[str, KernelTime]:
+def measure_kernels(folder: Path, report: Report, flags: Sequence[str] = ()) -> dict[str, KernelTime]:
     """One inference on random inputs with the time of each kernel, which IREE's own runner counts.
 
     Args:
         folder: The compiled directory.
         report: Its report.
+        flags: Further flags of IREE's runner.
 
     Returns:
         Times by the kernel's name. Nothing is warmed up, so that each is an upper bound.
@@ -67,6 +69,7 @@ def measure_kernels(folder: Path, report: Report) -> dict[str, KernelTime]:
             "--function=main",
             "--device=local-task",
             "--print_device_statistics",
+            *flags,
         ]
         if report.weights:
             command.append(f"--parameters={SCOPE}={folder / directory.PARAMETERS}")

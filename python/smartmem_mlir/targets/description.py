@@ -86,8 +86,8 @@ class Roofline(Document):
     """What a GPU can do at most, for predictions of time; see `bench.roofline`.
 
     Args:
-        buffer_bytes_per_ns: Bytes from and to buffers.
-        image_bytes_per_ns: Bytes from and to images.
+        buffer_bytes_per_ns: Bytes that threads read of buffers and write to them.
+        image_bytes_per_ns: Bytes that threads read of images, through the texture cache, and write to them.
         f16_operations_per_ns: Multiply-adds in f16.
         f32_operations_per_ns: Multiply-adds in f32.
         kernel_launch_ns: From the end of one kernel to the start of the next that depends on it.

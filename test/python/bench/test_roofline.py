@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from smartmem_mlir import api
 from smartmem_mlir.bench import phone
 from smartmem_mlir.bench.agreement import median_ratio, median_relative_error, spearman
-from smartmem_mlir.bench.phone import predict_variant, roofline_of
+from smartmem_mlir.bench.phone import roofline_of
 from smartmem_mlir.bench.roofline import kernel_limit, predict
 from smartmem_mlir.errors import CompilerError, OptionError
 from smartmem_mlir.iree.flow.work import KernelWork, ModelWork, read_work
@@ -161,13 +161,12 @@ def kernel(
 
 
 def test_a_kernel_takes_as_long_as_its_slowest_part() -> None:
-    assert kernel_limit(kernel(operations=5000, least=10), DEVICE, "images") == ("arithmetic", 5.0)
-    assert kernel_limit(kernel(operations=5000, least=100), DEVICE, "images") == ("global memory", 10.0)
-    assert kernel_limit(kernel(least=100, buffers=50, images=2000), DEVICE, "images") == ("images", 25.0)
-    assert kernel_limit(kernel(least=100, buffers=300, images=2000), DEVICE, "images") == ("buffers", 50.0)
-    assert kernel_limit(kernel(least=100, buffers=50, images=2000), DEVICE, "buffers") == ("buffers", 205.0)
+    assert kernel_limit(kernel(operations=5000, least=10), DEVICE) == ("arithmetic", 5.0)
+    assert kernel_limit(kernel(operations=5000, least=100), DEVICE) == ("global memory", 10.0)
+    assert kernel_limit(kernel(least=100, buffers=50, images=2000), DEVICE) == ("images", 25.0)
+    assert kernel_limit(kernel(least=100, buffers=300, images=2000), DEVICE) == ("buffers", 50.0)
     assert kernel_limit(kernel(least=100, buffers=50, images=2000), DEVICE, "once") == ("global memory", 10.0)
-    assert kernel_limit(kernel(least=100, buffers=None), DEVICE, "buffers") == ("global memory", 10.0)
+    assert kernel_limit(kernel(least=100, buffers=None), DEVICE) == ("global memory", 10.0)
 
 
 def test_f16_counts_at_its_own_rate() -> None:
@@ -177,7 +176,7 @@ def test_f16_counts_at_its_own_rate() -> None:
 
 def test_a_model_is_the_sum_of_its_kernels_launches_and_copies() -> None:
     work = ModelWork((kernel(least=100, calls=3), kernel(operations=7000)), copies=2, copy_bytes=1000)
-    found = predict(work, DEVICE, "images")
+    found = predict(work, DEVICE)
     assert found.ms == pytest.approx((3 * 10 + 7 + 100 + 6 * 500) / 1e6)
     assert found.share == pytest.approx({"global memory": 130 / 3137, "arithmetic": 7 / 3137, "launch": 3000 / 3137})
 
@@ -202,44 +201,64 @@ def test_a_target_without_rates_is_refused() -> None:
             roofline_of(name)
 
 
+class Products:
+    """In place of `PhoneModel`: the fixture's work."""
+
+    def __init__(self, products: dict[str, ModelWork]) -> None:
+        self.products = products
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, model: Path, target: str) -> Products:
+        self.asked.append((model.stem, target))
+        return self
+
+    def work(self, variant: str) -> ModelWork:
+        return self.products[{"images": "image", "buffers": "buffer", "iree": "iree"}[variant]]
+
+
 def test_the_command_predicts_and_continues(
     products: dict[str, ModelWork], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save_products(tmp_path / "swin.onnx")
-    save_products(tmp_path / "other.onnx")
     output = tmp_path / "predicted.json"
     script = load_script()
-
-    def work(model: Path, target: str, *, baseline: bool) -> ModelWork:
-        assert (model.stem, target) == ("swin", "adreno740")
-        return products["iree" if baseline else "image"]
-
-    monkeypatch.setattr(phone, "compile_work", work)
-    arguments = ["adreno740.py", str(tmp_path / "swin.onnx"), str(tmp_path / "other.onnx"), "-o", str(output)]
-    monkeypatch.setattr(sys, "argv", arguments)
+    compiled = Products(products)
+    monkeypatch.setattr(script, "PhoneModel", compiled)
+    monkeypatch.setattr(sys, "argv", ["adreno740.py", "folder/swin.onnx", "other.onnx", "-o", str(output)])
     assert script.main() == 0
     first = json.loads(output.read_text())
-    assert list(first["models"]) == ["swin"]
-    row = first["models"]["swin"]
+    row = first["models"].pop("swin")
+    assert not first["models"]
     assert row["paper_ms"] == 30.6
-    predicted = row["smartmem"]["predicted_ms"]
-    assert predicted["once"] <= predicted["images"] < predicted["buffers"]
-    assert set(row["iree"]["predicted_ms"]) == {"once"}
+    assert row["images"]["once_ms"] <= row["images"]["ms"] < row["buffers"]["ms"]
+    assert row["iree"]["ms"] == row["iree"]["once_ms"]
     assert "| swin | 30.6 |" in output.with_suffix(".md").read_text()
-    monkeypatch.setattr(phone, "compile_work", None)
-    assert script.main() == 0, "what is there is not computed again"
-    assert json.loads(output.read_text()) == first
+    assert script.main() == 0
+    assert compiled.asked == [("swin", "adreno740")], "what is there is not computed again"
 
 
-def test_what_does_not_compile_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(model: Path, target: str, *, baseline: bool) -> ModelWork:
-        raise CompilerError("no such kernel")
+def test_what_does_not_compile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused:
+        def work(self, variant: str) -> ModelWork:
+            raise CompilerError("no such kernel")
 
-    monkeypatch.setattr(phone, "compile_work", refuse)
-    row = {"smartmem": predict_variant(tmp_path, "adreno740", baseline=False), "iree": phone.Variant()}
-    assert row["smartmem"].error == "no such kernel"
+    row: phone.Row = {
+        variant: phone.predict_variant(Refused(), variant, DEVICE)  # type: ignore[arg-type]
+        for variant in phone.VARIANTS
+    }
+    assert row["images"].error == "no such kernel"
     text = phone.markdown({"swin": row}, {"swin": 30.6}, phone.agreement({"swin": row}, {"swin": 30.6}))
-    assert "- swin, smartmem: no such kernel" in text
+    assert "- swin, images: no such kernel" in text
+
+
+@pytest.mark.slow
+def test_shared_passes_make_what_a_compilation_makes(products: dict[str, ModelWork], tmp_path: Path) -> None:
+    """The variants of a model share the passes before memory is chosen; `compile` runs all at once."""
+    save_products(tmp_path / "products.onnx")
+    model = phone.PhoneModel(tmp_path / "products.onnx", "adreno740")
+    for variant, options in {"images": {"storage": "auto"}, "buffers": {"storage": "buffer"}}.items():
+        flow = tmp_path / "flow.mlir"
+        flow.write_text(api.emit(tmp_path / "products.onnx", "flow", target="adreno740", dtype="f16", **options))
+        assert model.work(variant) == read_work(flow)  # type: ignore[arg-type]
 
 
 def load_script() -> ModuleType:
