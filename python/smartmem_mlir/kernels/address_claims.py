@@ -13,7 +13,7 @@ from math import prod
 
 from mlir import ir
 
-from smartmem_mlir.index_maps.expr import Expr, delinearize, dim
+from smartmem_mlir.index_maps.expr import Expr, delinearize, dim, dims, linearize
 from smartmem_mlir.index_maps.movement import reshape
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, SplitAddress, Tiling
@@ -85,6 +85,16 @@ def claim_copy(op: ir.Operation, walk: Walk, read: Read, address: Expr, copy: Vi
         copied = [access_view(walk.extents, copy.shape, place), copy]
         wanted = access_view(walk.space, shape_of(read.value), read.access)
         claim(op, copied, wanted, through=[_enter(walk)])
+
+
+def claim_rows_of(op: ir.Operation, walk: Walk, read: Read, step: int) -> None:
+    """Claims that row r of a walk, its first dimension, stays within the elements from r*step to (r+1)*step."""
+    if is_recorded():
+        shape = shape_of(read.value)
+        count = prod(shape) // step
+        row_of = access_view(shape, (count,), [linearize(dims(len(shape)), shape) // step])
+        chain = [_enter(walk), access_view(walk.space, shape, read.access), row_of]
+        claim(op, chain, access_view(walk.extents, (count,), [dim(0)]))
 
 
 def _enter(walk: Walk) -> View:

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 import kernel_programs
 import row_programs
 import test_attention
+import test_launches
 from mlir import ir
 
 from smartmem_mlir.index_maps.evidence import Rewrite, check_rewrites, dump_rewrites, parse_rewrites
@@ -22,7 +23,7 @@ from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.kernels import row_tilings
 from smartmem_mlir.kernels.addresses import SplitAddress
-from smartmem_mlir.kernels.cpu import attention_plan, plan
+from smartmem_mlir.kernels.cpu import attention_plan, plan, row_blocks
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE
 from smartmem_mlir.targets import load_pipeline
 from smartmem_mlir.transforms.evidence import recording
@@ -30,6 +31,7 @@ from smartmem_mlir.transforms.registry import run_pipeline
 
 CONTRACTIONS = "\n".join(kernel_programs.build(name).text() for name in kernel_programs.PROGRAMS)
 ROWS = "\n".join(row_programs.build(name).text() for name in row_programs.PROGRAMS)
+LAUNCHES = "\n".join(test_launches.build(make).text() for make in test_launches.LAUNCHES)
 ATTENTION = "\n".join(case.text(case.name) for case in test_attention.CASES)
 
 
@@ -44,7 +46,7 @@ def recorded(text: str, transform: str = "") -> list[Rewrite]:
     return [rewrite for rewrite in evidence.rewrites if rewrite.transform.endswith(transform)]
 
 
-@pytest.mark.parametrize(("text", "least"), [(CONTRACTIONS, 200), (ROWS, 50), (ATTENTION, 100)])
+@pytest.mark.parametrize(("text", "least"), [(CONTRACTIONS, 200), (ROWS, 50), (ATTENTION, 100), (LAUNCHES, 100)])
 def test_every_claim_is_proved(text: str, least: int) -> None:
     rewrites = recorded(text)
     assert check_rewrites(parse_rewrites(dump_rewrites(rewrites))) == []
@@ -79,3 +81,10 @@ def test_a_wrong_address_in_attention_is_found(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(attention_plan, "simplify_exprs", wrong)
     case = test_attention.CASES[0]
     assert check_rewrites(recorded(case.text(case.name), "lower-groups-to-cpu")) != []
+
+
+def test_rows_of_another_kernel_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = row_blocks.claim_rows_of
+    monkeypatch.setattr(row_blocks, "claim_rows_of", lambda op, walk, read, step: claim(op, walk, read, 2 * step))
+    rewrites = recorded(LAUNCHES, "lower-groups-to-cpu")
+    assert check_rewrites(parse_rewrites(dump_rewrites(rewrites))) != []

@@ -32,7 +32,7 @@ def excitation(p: Program) -> Tensor:
 
 
 def dependent_siblings(p: Program) -> Tensor:
-    """The second product reads the first one's operand, but adds the first's result."""
+    """The second product reads the first one's operand and adds the first's result, of the same row."""
     x = p.argument([96, 96])
     first = math_.matmul(p, x, weight(p, [96, 96]))
     return math_.binary(p, math_.matmul(p, x, weight(p, [96, 96])), first)
@@ -63,14 +63,50 @@ def large_norms(p: Program) -> Tensor:
     return math_.binary(p, math_.layer_norm(p, x, [1]), math_.softmax(p, x, 1))
 
 
+def feed_forward(p: Program) -> Tensor:
+    """A norm, two products and a residual addition, and the next norm: row by row all the way."""
+    x = p.argument([150, 64])
+    hidden = math_.unary(p, math_.matmul(p, math_.layer_norm(p, x, [1]), weight(p, [64, 200])), "math.tanh")
+    return math_.layer_norm(p, math_.binary(p, math_.matmul(p, hidden, weight(p, [200, 64])), x), [1])
+
+
+def shared_rows(p: Program) -> Tensor:
+    """A large product whose rows three others read, of which the last needs the other two as well."""
+    x = math_.matmul(p, p.argument([200, 80]), weight(p, [80, 80]))
+    a, b = (math_.matmul(p, x, weight(p, [80, 72])) for _ in range(2))
+    return math_.binary(p, math_.binary(p, math_.matmul(p, x, weight(p, [80, 72])), a), b)
+
+
+def rows_become_columns(p: Program) -> Tensor:
+    """The second product sums over the rows of the first one."""
+    first = math_.matmul(p, p.argument([120, 96]), weight(p, [96, 120]))
+    return math_.contract(p, first, weight(p, [120, 80]), "km,kn->mn")
+
+
+def rows_in_reverse(p: Program) -> Tensor:
+    """Each row of the second product needs another row of the first one."""
+    first = math_.matmul(p, p.argument([160, 96]), weight(p, [96, 96]))
+    return math_.matmul(p, p.flip(first, 0), weight(p, [96, 80]))
+
+
+def few_rows(p: Program) -> Tensor:
+    """Two products of so few rows that workers must share their columns."""
+    return math_.matmul(p, math_.matmul(p, p.argument([12, 400]), weight(p, [400, 1600])), weight(p, [1600, 400]))
+
+
 LAUNCHES: dict[Callable[[Program], Tensor], int] = {
-    projections: 3,
+    projections: 2,
     excitation: 1,
-    dependent_siblings: 2,
+    dependent_siblings: 1,
     read_twice: 1,
     seen_outside: 2,
     norm_and_product: 2,
     large_norms: 2,
+    feed_forward: 2,
+    shared_rows: 1,
+    rows_become_columns: 2,
+    rows_in_reverse: 2,
+    few_rows: 2,
 }
 
 

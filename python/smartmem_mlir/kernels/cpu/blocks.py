@@ -47,8 +47,21 @@ def choose_blocks(units: tuple[int, int], work: Callable[[int, int], float], bes
 
     def cost(block: tuple[int, int]) -> tuple[float, int]:
         workgroups = -(-units[0] // block[0]) * -(-units[1] // block[1]) * beside
-        each = work(*block) + START_WORK
-        return sum(busiest(workgroups, workers) * workers for workers in WORKERS) * each, workgroups
+        return price(workgroups, work(*block)), workgroups
 
-    sizes = [sorted({-(-count // parts) for parts in _PARTS}) for count in units]
-    return min(((first, second) for first in sizes[0] for second in sizes[1]), key=cost)
+    return min(((first, second) for first in sizes(units[0]) for second in sizes(units[1])), key=cost)
+
+
+def sizes(count: int) -> list[int]:
+    """Sizes of blocks to try."""
+    return sorted({-(-count // parts) for parts in _PARTS})
+
+
+def price(workgroups: int, work: float) -> float:
+    """What a launch costs on all workers together, for all numbers of them, in multiply-adds.
+
+    Args:
+        workgroups: How many.
+        work: Of each.
+    """
+    return sum(busiest(workgroups, workers) * workers for workers in WORKERS) * (work + START_WORK)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks
 from smartmem_mlir.kernels.executable import Body
 
 
@@ -19,19 +20,23 @@ class Kernel:
         stem: A symbol that says what is computed, perhaps not free.
         variant: What tells kernels of equal groups apart.
         work: Of the whole kernel, in multiply-adds.
+        cost: Of the kernel as a launch of its own, see :func:`smartmem_mlir.kernels.cpu.blocks.price`.
         stack: Bytes of it that the kernel takes.
         workgroups: Along x and y.
         operands: Makes what the kernel reads, at the insertion point.
         body: Writes the kernel: given the memory of its operands and of its result, and a workgroup's indices.
         beside: The same kernel with blocks for running beside others: the number of kernels in the launch.
+        rows: The same kernel cut into blocks of rows; None when it is not known which rows it computes.
     """
 
     op: ir.Operation
     stem: str
     variant: str
     work: float
+    cost: float
     stack: int
     workgroups: tuple[int, int]
     operands: Callable[[], list[ir.Value]]
     body: Body
     beside: Callable[[int], Kernel]
+    rows: RowBlocks | None = None

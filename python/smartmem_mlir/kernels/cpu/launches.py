@@ -2,9 +2,9 @@
 
 Kernels that read the same tensor and do not need each other run side by side: the projections of an attention, the two
 branches of a residual block. Small kernels of which one reads what another computes run one after the other in one
-workgroup, with what is between them on the stack: the two products of a squeeze-excitation. Either way a launch costs
-what one kernel costs to start, which is the time of hundreds of thousands of multiply-adds once workers wait for each
-other.
+workgroup, with what is between them on the stack: the two products of a squeeze-excitation. Large ones of which each
+row needs only that row of the others run one after the other in every workgroup, block of rows by block of rows. Each
+launch costs the time of hundreds of thousands of multiply-adds once workers wait for each other.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from math import prod
 from mlir import ir
 
 from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.stages import row_stages
 from smartmem_mlir.transforms.ir_walk import Positions, users
 from smartmem_mlir.transforms.view_ops import defining_op, shape_of
 
@@ -43,6 +44,8 @@ class Order(Enum):
     """Each in workgroups of its own."""
     AFTER = auto()
     """One after the other, in one workgroup."""
+    ALONG = auto()
+    """One after the other in every workgroup, on the same rows."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +75,25 @@ def form_launches(kernels: Sequence[Kernel], operations: Sequence[ir.Operation])
     launches = []
     while left:
         first = left.pop(next(iter(left)))
-        chain = _chain(first, left)
-        members = chain if len(chain) > 1 else _siblings(first, left, place)
-        for member in members[1:]:
+        launch = _launch(first, left, place)
+        for member in launch.kernels[1:]:
             del left[member.op.results[0]]
-        if len(chain) > 1:
-            launches.append(Launch(tuple(chain), Order.AFTER, chain[-1].op))
-        else:
-            beside = members if len(members) == 1 else [member.beside(len(members)) for member in members]
-            launches.append(Launch(tuple(beside), Order.BESIDE, first.op))
+        launches.append(launch)
     return launches
+
+
+def _launch(first: Kernel, left: dict[ir.Value, Kernel], place: Positions) -> Launch:
+    """The launch that starts with a kernel."""
+    chain = _chain(first, left)
+    if len(chain) > 1:
+        return Launch(tuple(chain), Order.AFTER, chain[-1].op)
+    here = place.of(first.op)
+    members = _siblings(first, left, place)
+    stages = row_stages(first, left, place, lambda value: _is_movable(value) or _is_before(value, here, place), _fits)
+    if len(stages) > len(members):
+        return Launch(tuple(stages), Order.ALONG, first.op)
+    beside = members if len(members) == 1 else [member.beside(len(members)) for member in members]
+    return Launch(tuple(beside), Order.BESIDE, first.op)
 
 
 def _siblings(first: Kernel, left: dict[ir.Value, Kernel], place: Positions) -> list[Kernel]:
@@ -95,8 +107,7 @@ def _siblings(first: Kernel, left: dict[ir.Value, Kernel], place: Positions) -> 
             continue
         ready = all(_is_movable(value) or _is_before(value, here, place) for value in op.operands)
         together = [*found, left[result]] if ready else []
-        fits = _bindings(together) <= MAX_BINDINGS and sum(kernel.stack for kernel in together) <= MAX_STACK_BYTES
-        if ready and fits:
+        if ready and _fits(together):
             found.append(left[result])
     return found
 
@@ -117,6 +128,11 @@ def _chain(first: Kernel, left: dict[ir.Value, Kernel]) -> list[Kernel]:
             break
         found.append(kernel)
     return found
+
+
+def _fits(kernels: Sequence[Kernel]) -> bool:
+    """Whether one launch can have the kernels."""
+    return _bindings(kernels) <= MAX_BINDINGS and sum(kernel.stack for kernel in kernels) <= MAX_STACK_BYTES
 
 
 def _bindings(kernels: Sequence[Kernel]) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from mlir import ir
 
 from smartmem_mlir.kernels.cpu.attention import AttentionEmitter
 from smartmem_mlir.kernels.cpu.attention_plan import SCRATCH_BYTES, AttentionPlan, plan_attention
+from smartmem_mlir.kernels.cpu.blocks import price
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.groups import is_f32
@@ -43,6 +45,7 @@ def attention_kernel(op: ir.Operation, group: AttentionGroup, cpu: CpuVectors) -
         stem=f"attention_{outer}x{rows}x{keys}x{depth}x{values}",
         variant="",
         work=float(outer * rows * keys * (depth + values)),
+        cost=price(prod(plan.workgroups), outer * rows * keys * (depth + values) / prod(plan.workgroups)),
         stack=SCRATCH_BYTES,
         workgroups=plan.workgroups,
         operands=lambda: _operands(op, plan),

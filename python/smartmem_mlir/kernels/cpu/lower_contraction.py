@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import prod
 
 from mlir import ir
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, View
-from smartmem_mlir.kernels.address_claims import claim_copy, claim_split, restricted, walks
+from smartmem_mlir.kernels.address_claims import Walk, claim_copy, claim_split, restricted, walks
 from smartmem_mlir.kernels.addresses import LANE, split_address
+from smartmem_mlir.kernels.cpu.blocks import price
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction
+from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks, RowRead
 from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter, reads_after_sum
 from smartmem_mlir.transforms.claims import is_recorded
-from smartmem_mlir.transforms.contraction_group import ContractionGroup
+from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read
 from smartmem_mlir.transforms.group_claims import claim_contraction
 from smartmem_mlir.transforms.view_ops import shape_of, write_view
 
 
-def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, beside: int = 1) -> Kernel | None:
+def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors) -> Kernel | None:
     """The kernel of a group around a contraction; None when no plan fits.
 
     Args:
         op: The group.
         group: What it computes.
         cpu: What it is to run on.
-        beside: Kernels in its launch.
     """
     if not all(is_f32(value.type) for value in (*op.operands, *op.results)):
         return None
-    plan = plan_contraction(group, cpu, constant_rhs=parameter(op, group.rhs) is not None, beside=beside)
+    plan = plan_contraction(group, cpu, constant_rhs=parameter(op, group.rhs) is not None)
     if plan is None:
         return None
+    _claim(group, plan)
+    return _kernel(op, plan, "1")
+
+
+def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str) -> Kernel:
+    """The kernel of a plan; `blocks` tells those with other blocks apart."""
     # What the plan calls left and right may be the other way round.
     planned = plan.group
     scale = () if planned.scale is None else (planned.scale.read,)
@@ -52,24 +60,48 @@ def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVector
         table = dict(zip([*arguments, planned.output.value], buffers, strict=True))
         ContractionEmitter(plan, table).emit(ids[0], ids[1])
 
-    def again(count: int) -> Kernel:
-        kernel = contraction_kernel(op, group, cpu, count)
-        assert kernel is not None, "blocks do not decide whether a plan fits"
-        return kernel
-
-    if beside == 1:
-        _claim(group, plan)
+    each = plan.work_of(plan.block_rows, plan.block_panels)
     return Kernel(
         op=op,
         stem=_stem(plan),
-        variant=f"{plan.storage} {beside}",
+        variant=f"{plan.storage} {blocks}",
         work=float(plan.work),
+        cost=price(prod(plan.workgroups), each),
         stack=0,
         workgroups=plan.workgroups,
         operands=operands,
         body=body,
-        beside=again,
+        beside=lambda count: _kernel(op, plan.in_blocks(count), f"{count}"),
+        rows=_row_blocks(op, plan),
     )
+
+
+def _row_blocks(op: ir.Operation, plan: KernelPlan) -> RowBlocks:
+    group, tiling = plan.group, plan.tiling
+    whole = tuple(walks(tiling))
+    scale = () if group.scale is None else (group.scale.read,)
+    reads = [RowRead(whole, read) for read in (group.rhs, *scale, *reads_after_sum(group))]
+    reads += [RowRead(part, read) for read, part in _parts(plan)]
+    return RowBlocks(
+        count=tiling.num_rows,
+        tile=plan.tile_rows,
+        written=RowRead(whole, group.output),
+        reads=tuple(reads),
+        work=lambda rows: plan.work_of(rows, tiling.num_panels),
+        of=lambda rows: _kernel(op, plan.in_rows(rows), f"rows {rows}"),
+    )
+
+
+def _parts(plan: KernelPlan) -> Iterator[tuple[Read, tuple[Walk, ...]]]:
+    """The parts of the left factor, each with the boxes in which it is read."""
+    lhs, tiling = plan.group.lhs, plan.tiling
+    if lhs.dimension is None:
+        yield lhs.reads[0], tuple(walks(tiling))
+        return
+    axis = tiling.reductions.index(lhs.dimension)
+    stops = [*lhs.starts[1:], tiling.extents[lhs.dimension]]
+    for read, start, stop in zip(lhs.reads, lhs.starts, stops, strict=True):
+        yield read, tuple(restricted(walk, axis, start, stop) for walk in walks(tiling))
 
 
 def _claim(group: ContractionGroup, plan: KernelPlan) -> None:
@@ -78,13 +110,10 @@ def _claim(group: ContractionGroup, plan: KernelPlan) -> None:
         return
     claim_contraction(group)
     root, planned, tiling = group.root.op, plan.group, plan.tiling
-    stops = [*planned.lhs.starts[1:], tiling.extents[planned.lhs.dimension or 0]]
+    for (read, boxes), address in zip(_parts(plan), plan.lhs, strict=True):
+        for walk in boxes:
+            claim_split(root, walk, read, address)
     for walk in walks(tiling):
-        for read, address, start, stop in zip(planned.lhs.reads, plan.lhs, planned.lhs.starts, stops, strict=True):
-            part = walk
-            if planned.lhs.dimension is not None:
-                part = restricted(walk, tiling.reductions.index(planned.lhs.dimension), start, stop)
-            claim_split(root, part, read, address)
         if plan.storage is Storage.GIVEN:
             claim_split(root, walk, planned.rhs, plan.rhs)
         else:

@@ -90,8 +90,8 @@ class LowerGroupsToCpu(Pass):
 
     Scores and weights of attention stay on the stack, block by block of keys when there are many. Parameters are
     stored panel by panel, as a view that is computed when the model is compiled. Groups that read the same tensor run
-    side by side in one launch, small ones one after the other. Groups that no generator takes are dissolved, and IREE
-    makes their kernels.
+    side by side in one launch, small ones one after the other, and those of which each row needs only that row of the
+    others block of rows by block of rows. Groups that no generator takes are dissolved, and IREE makes their kernels.
     """
 
     argument: ClassVar[str] = "smartmem-lower-groups-to-cpu"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mlir import ir
 
 from smartmem_mlir.kernels.address_claims import claim_split, walks
+from smartmem_mlir.kernels.cpu.blocks import price
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
-from smartmem_mlir.kernels.cpu.row_plan import WORK_PER_ELEMENT, plan_rows
+from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks, RowRead
+from smartmem_mlir.kernels.cpu.row_plan import RowPlan, plan_rows
 from smartmem_mlir.kernels.cpu.rows import RowEmitter
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.group_claims import claim_rows
@@ -21,6 +24,15 @@ def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | N
     plan = plan_rows(group, cpu)
     if plan is None:
         return None
+    if is_recorded():
+        claim_rows(group)
+        for walk in walks(plan.tiling, plan.refined, group.extents):
+            for read, address in (*plan.reads.items(), (group.output, plan.output)):
+                claim_split(group.members[0], walk, read, address)
+    return _kernel(op, plan)
+
+
+def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
     arguments = list(
         dict.fromkeys(
             read.value
@@ -34,20 +46,25 @@ def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | N
         table = dict(zip([*arguments, plan.group.output.value], buffers, strict=True))
         RowEmitter(plan, table).emit(ids[0])
 
-    if is_recorded():
-        claim_rows(group)
-        for walk in walks(plan.tiling, plan.refined, group.extents):
-            for read, address in (*plan.reads.items(), (group.output, plan.output)):
-                claim_split(group.members[0], walk, read, address)
+    boxes = tuple(walks(plan.tiling, plan.refined, plan.group.extents))
     kernel = Kernel(
         op=op,
         stem=f"rows_{plan.tiling.num_rows}x{plan.columns}",
-        variant="",
-        work=float(plan.tiling.num_rows * plan.columns * WORK_PER_ELEMENT),
+        variant=f"{plan.block_rows}",
+        work=plan.work_of(plan.tiling.num_rows),
+        cost=price(plan.workgroups, plan.work_of(plan.block_rows)),
         stack=4 * len(plan.stored) * plan.columns,
         workgroups=(plan.workgroups, 1),
         operands=lambda: [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments],
         body=body,
         beside=lambda _: kernel,
+        rows=RowBlocks(
+            count=plan.tiling.num_rows,
+            tile=1,
+            written=RowRead(boxes, plan.group.output),
+            reads=tuple(RowRead(boxes, read) for read in plan.reads),
+            work=plan.work_of,
+            of=lambda rows: _kernel(op, replace(plan, block_rows=rows)),
+        ),
     )
     return kernel

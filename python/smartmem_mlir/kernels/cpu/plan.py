@@ -93,17 +93,36 @@ class KernelPlan:
         """Multiply-adds of the whole kernel."""
         return prod(self.group.root.extents)
 
+    def work_of(self, rows: int, panels: int) -> float:
+        """What a workgroup of so many rows and panels costs, in multiply-adds: the reads of both included."""
+        tiling = self.tiling
+        terms = prod(tiling.reduction_extents)
+        rows = -(-rows // self.tile_rows) * self.tile_rows
+        lhs_bytes = 4 * sum(prod(shape_of(read.value)) for read in self.group.lhs.reads)
+        rows_bytes = min(lhs_bytes * rows / tiling.num_rows, 4.0 * rows * terms)
+        # The rows are gone over once a panel.
+        passes = 1 if rows_bytes <= CACHE_BYTES else panels
+        read = 4 * panels * terms * tiling.panel_width + passes * rows_bytes
+        return rows * panels * terms * tiling.panel_width + read * WORK_PER_BYTE
 
-def plan_contraction(
-    group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool, beside: int = 1
-) -> KernelPlan | None:
+    def in_blocks(self, beside: int) -> KernelPlan:
+        """The same plan with the cheapest blocks for a launch of so many kernels."""
+        units = -(-self.tiling.num_rows // self.tile_rows), self.tiling.num_panels
+        row_tiles, panels = choose_blocks(units, lambda r, p: self.work_of(r * self.tile_rows, p), beside)
+        return replace(self, block_rows=row_tiles * self.tile_rows, block_panels=panels)
+
+    def in_rows(self, rows: int) -> KernelPlan:
+        """The same plan with all panels of so many rows in a workgroup."""
+        return replace(self, block_rows=rows, block_panels=self.tiling.num_panels)
+
+
+def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:
     """Chooses lanes and tiles, for the factors in either role.
 
     Args:
         group: What to compute.
         cpu: Registers to fill.
         constant_rhs: Whether the right factor is known at compile time, so that it can be stored in any order.
-        beside: Kernels that run in the same launch.
 
     Returns:
         None when no dimension has adjacent lanes in every operand that needs them.
@@ -120,16 +139,14 @@ def plan_contraction(
     if group.scale is not None:
         elsewhere.add(group.scale.read.value)
     plans = (
-        _plan_factors(factors, cpu, storage, scattered, beside)
+        _plan_factors(factors, cpu, storage, scattered)
         for factors, storage, scattered in attempts
         if storage is Storage.GIVEN or factors.rhs.value not in {*elsewhere, *(r.value for r in factors.lhs.reads)}
     )
     return next((plan for plan in plans if plan is not None), None)
 
 
-def _plan_factors(
-    group: ContractionGroup, cpu: CpuVectors, storage: Storage, scattered: bool, beside: int
-) -> KernelPlan | None:
+def _plan_factors(group: ContractionGroup, cpu: CpuVectors, storage: Storage, scattered: bool) -> KernelPlan | None:
     """Chooses lanes and tiles for factors in their roles.
 
     Args:
@@ -137,7 +154,6 @@ def _plan_factors(
         cpu: Registers to fill.
         storage: How the right factor is to be stored.
         scattered: Whether elements of the result, and of what is read for each, may be apart.
-        beside: Kernels that run in the same launch.
     """
     root = group.root
     parallel = [d for d, reduced in enumerate(root.reductions) if not reduced]
@@ -155,7 +171,7 @@ def _plan_factors(
                 reductions=_reduction_order(group, lane),
                 panel_width=vectors * lanes,
             )
-            plan = _fitting(group, tiling, vectors, lanes, cpu, storage, scattered, beside)
+            plan = _fitting(group, tiling, vectors, lanes, cpu, storage, scattered)
             if plan is not None:
                 return plan
     return None
@@ -198,7 +214,6 @@ def _fitting(
     cpu: CpuVectors,
     storage: Storage,
     scattered: bool,
-    beside: int,
 ) -> KernelPlan | None:
     lhs = [split_address(read.address, tiling) for read in group.lhs.reads]
     rhs = _rhs_address(group, tiling, storage)
@@ -221,8 +236,8 @@ def _fitting(
     if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
         return None
     tile_rows = _tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu)
-    block_rows, block_panels = _blocks(group, tiling, tile_rows, beside)
-    return KernelPlan(group, tiling, parts, rhs, scale, lanes, vectors, tile_rows, block_rows, block_panels, storage)
+    plan = KernelPlan(group, tiling, parts, rhs, scale, lanes, vectors, tile_rows, 0, 0, storage)
+    return plan.in_blocks(1)
 
 
 def _rhs_address(group: ContractionGroup, tiling: Tiling, storage: Storage) -> SplitAddress | None:
@@ -251,22 +266,3 @@ def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:
     most = max(1, min((cpu.registers - spare) // vectors, 14, rows))
     tiles = -(-rows // most)
     return -(-rows // tiles)
-
-
-def _blocks(group: ContractionGroup, tiling: Tiling, tile_rows: int, beside: int) -> tuple[int, int]:
-    """Rows and panels of a workgroup."""
-    terms = prod(tiling.reduction_extents)
-    tiles = -(-tiling.num_rows // tile_rows)
-    panel_bytes = 4 * terms * tiling.panel_width
-    lhs_bytes = 4 * sum(prod(shape_of(read.value)) for read in group.lhs.reads)
-
-    def work(row_tiles: int, panels: int) -> float:
-        rows = row_tiles * tile_rows
-        rows_bytes = min(lhs_bytes * row_tiles / tiles, 4.0 * rows * terms)
-        # The rows are gone over once a panel.
-        passes = 1 if rows_bytes <= CACHE_BYTES else panels
-        read = panels * panel_bytes + passes * rows_bytes
-        return rows * panels * terms * tiling.panel_width + read * WORK_PER_BYTE
-
-    row_tiles, panels = choose_blocks((tiles, tiling.num_panels), work, beside)
-    return row_tiles * tile_rows, panels

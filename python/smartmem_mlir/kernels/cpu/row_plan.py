@@ -59,6 +59,10 @@ class RowPlan:
         """Elements of a row."""
         return self.tiling.panel_width * prod(self.tiling.reduction_extents)
 
+    def work_of(self, rows: int) -> float:
+        """What so many rows cost, in multiply-adds."""
+        return float(rows * self.columns * WORK_PER_ELEMENT)
+
 
 def plan_rows(group: RowGroup, cpu: CpuVectors) -> RowPlan | None:
     """Chooses lanes; None when no column dimension is adjacent in memory wherever it is read."""

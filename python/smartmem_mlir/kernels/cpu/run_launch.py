@@ -36,13 +36,12 @@ class LaunchWriter:
             # To the front of the function, where nothing can need them sooner.
             op.move_before(launch.position.parent.regions[0].blocks[0].operations[0])
         kernels = launch.kernels
-        kept = kernels if launch.order is Order.BESIDE else kernels[-1:]
-        inside = {kernel.op.results[0]: i for i, kernel in enumerate(kernels) if kernel not in kept}
+        kept = kernels[-1:] if launch.order is Order.AFTER else kernels
+        inside = {kernel.op.results[0]: i for i, kernel in enumerate(kernels)}
         with ir.InsertionPoint(launch.position), ir.Location.fused([kernel.op.location for kernel in kernels]):
             given = [kernel.operands() for kernel in kernels]
             operands = list(dict.fromkeys(value for values in given for value in values if value not in inside))
             place = {value: i for i, value in enumerate(operands)}
-            # Of what a kernel reads: the number of an operand of the launch, or -1 - the number of a kernel of it.
             reads = tuple(tuple(place[v] if v in place else -1 - inside[v] for v in values) for values in given)
             key = (launch.order, reads, *((kernel.variant, without_operands(kernel.op)) for kernel in kernels))
             results = [kernel.op.results[0].type for kernel in kept]
@@ -55,44 +54,58 @@ class LaunchWriter:
         for kernel in reversed(kernels):
             kernel.op.erase()
 
-    def _add(self, name: str, launch: Launch, reads: Sequence[Sequence[int]], tensors: Sequence[ir.Type]) -> None:
+    def _add(self, name: str, launch: Launch, reads: Reads, tensors: Sequence[ir.Type]) -> None:
         kernels = launch.kernels
         if len(kernels) == 1:
             add_executable(self._module, name, tensors, kernels[0].workgroups, kernels[0].body)
             return
-        counts = [prod(kernel.workgroups) for kernel in kernels]
-        if launch.order is Order.BESIDE:
+        count = len(tensors) - (1 if launch.order is Order.AFTER else len(kernels))
+        write = {Order.BESIDE: _beside, Order.ALONG: _along, Order.AFTER: _after}[launch.order]
+        workgroups = [prod(kernel.workgroups) for kernel in kernels]
+        total = {Order.BESIDE: sum(workgroups), Order.ALONG: max(workgroups), Order.AFTER: 1}[launch.order]
 
-            def beside(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
-                results = buffers[-len(kernels) :]
-                memories = [[*(buffers[i] for i in read), result] for read, result in zip(reads, results, strict=True)]
-                _one_of(kernels, memories, counts, ids[0])
+        def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
+            write(kernels, reads, buffers[:count], buffers[count:], ids[0])
 
-            add_executable(self._module, name, tensors, (sum(counts), 1), beside)
-            return
-
-        def after(buffers: Sequence[ir.Value], _: Sequence[ir.Value]) -> None:
-            memories = [scratch(prod(shape_of(kernel.op.results[0]))) for kernel in kernels[:-1]]
-            memories.append(buffers[-1])
-            for kernel, read, memory, count in zip(kernels, reads, memories, counts, strict=True):
-                inputs = [buffers[i] if i >= 0 else memories[-1 - i] for i in read]
-                loop = scf.ForOp(index(0), index(count), index(1))
-                with ir.InsertionPoint(loop.body):
-                    _workgroup(kernel, [*inputs, memory], loop.induction_variable)
-                    scf.YieldOp([])
-
-        add_executable(self._module, name, tensors, (1, 1), after)
+        add_executable(self._module, name, tensors, (total, 1), body)
 
 
-def _workgroup(kernel: Kernel, memory: Sequence[ir.Value], number: ir.Value) -> None:
+Memory = Sequence[ir.Value]
+Reads = Sequence[Sequence[int]]
+"""What each kernel of a launch reads: the number of an operand of the launch, or -1 - the number of a kernel of it."""
+
+
+def _beside(kernels: Sequence[Kernel], reads: Reads, given: Memory, results: Memory, number: ir.Value) -> None:
+    memories = [[*(given[i] for i in read), result] for read, result in zip(reads, results, strict=True)]
+    _one_of(kernels, memories, [prod(kernel.workgroups) for kernel in kernels], number)
+
+
+def _along(kernels: Sequence[Kernel], reads: Reads, given: Memory, results: Memory, number: ir.Value) -> None:
+    for kernel, read, result in zip(kernels, reads, results, strict=True):
+        # Rows that this workgroup has written, with the same number.
+        _workgroup(kernel, [*_inputs(read, given, results), result], number)
+
+
+def _after(kernels: Sequence[Kernel], reads: Reads, given: Memory, results: Memory, _: ir.Value) -> None:
+    memories = [*(scratch(prod(shape_of(kernel.op.results[0]))) for kernel in kernels[:-1]), *results]
+    for kernel, read, memory in zip(kernels, reads, memories, strict=True):
+        loop = scf.ForOp(index(0), index(prod(kernel.workgroups)), index(1))
+        with ir.InsertionPoint(loop.body):
+            _workgroup(kernel, [*_inputs(read, given, memories), memory], loop.induction_variable)
+            scf.YieldOp([])
+
+
+def _inputs(read: Sequence[int], given: Memory, made: Memory) -> list[ir.Value]:
+    return [given[i] if i >= 0 else made[-1 - i] for i in read]
+
+
+def _workgroup(kernel: Kernel, memory: Memory, number: ir.Value) -> None:
     """The workgroup of a kernel with this number, counted along x first."""
     along_x = index(kernel.workgroups[0])
     kernel.body(memory, [arith.remui(number, along_x), arith.divui(number, along_x)])
 
 
-def _one_of(
-    kernels: Sequence[Kernel], memories: Sequence[Sequence[ir.Value]], counts: Sequence[int], number: ir.Value
-) -> None:
+def _one_of(kernels: Sequence[Kernel], memories: Sequence[Memory], counts: Sequence[int], number: ir.Value) -> None:
     """The workgroup with this number among those of all kernels."""
     write: Callable[[], None] = partial(_workgroup, kernels[0], memories[0], number)
     if len(kernels) == 1:
