@@ -98,7 +98,7 @@ def compile_model(
     storage: Annotated[
         StorageChoice | None,
         typer.Option(
-            help="Where tensors live that only generated shaders touch; the target's preference by default.",
+            help="Where tensors of generated shaders live; by default what costs least on the target.",
             show_default=False,
         ),
     ] = None,
