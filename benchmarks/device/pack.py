@@ -36,7 +36,7 @@ VARIANTS = ["iree", "smartmem", "smartmem-buffer", "smartmem-image"]
 
 
 def pack(path: Path, out: Path, choices: list[tuple[str, str | None, str, str, str]]) -> None:
-    """Packs one model for every choice of target, level, variant, dtype and entry; what does not compile is left out."""
+    """Packs one model for every choice of target, level, variant, dtype and entry that compiles."""
     model = onnx.load(path)
     recipe = reseed(model)
     with tempfile.TemporaryDirectory() as temporary:

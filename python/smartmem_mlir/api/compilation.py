@@ -91,6 +91,7 @@ def compile(
     directory.check_replaceable(folder, force)
     clock = StageClock(options.progress)
     imported = import_model(source, options, clock)
+    _refuse_half(imported, target)
     if example_inputs is not None:
         check_inputs(imported.inputs, example_arrays(example_inputs))
     with directory.atomic_directory(folder, force) as staging:
@@ -197,6 +198,7 @@ def emit(model: Path | str | Any, stage: Stage, options: CompileOptions | None =
     target = load_target(options.target)
     pipeline = options.load_pipeline(target)
     imported = import_model(model, options, options.progress)
+    _refuse_half(imported, target)
     if stage == "import":
         return without_locations(imported.module)
     compiler = compiler_options(options, default_output(model, target, options.baseline))
@@ -218,6 +220,19 @@ def import_model(model: Path | str | Any, options: CompileOptions, progress: Pro
 
     chosen = ImportOptions(dims=dict(options.dims), dtype=options.dtype, trusted=options.trusted)
     return ingress.load(model, chosen, progress)
+
+
+def _refuse_half(imported: ImportedModel, target: TargetDescription) -> None:
+    """IREE would fail on some kernel in words that name neither the type nor the target."""
+    if target.vulkan is None or "b16" in target.vulkan.storage:
+        return
+    specs = (*imported.inputs, *imported.outputs, *(parameter.spec for parameter in imported.parameters.values()))
+    half = next((spec for spec in specs if spec.dtype == "f16"), None)
+    if half is not None:
+        raise OptionError(
+            f"'{half.name}' is f16, which the target '{target.name}' does not hold in buffers",
+            hint="compile for vulkan-f16, adreno, mali or nvidia, or with --dtype f32",
+        )
 
 
 def default_output(model: Path | str | Any, target: TargetDescription, baseline: bool) -> Path:

@@ -103,6 +103,7 @@ def _vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
         "invocations": min(vulkan.max_workgroup_invocations, vulkan.max_workgroup_size[0]),
         "shared_bytes": vulkan.max_shared_memory_bytes,
         "lanes": vulkan.lanes,
+        "registers": vulkan.registers,
     }
     with Location.unknown():
         return DictAttr.get(

@@ -143,6 +143,7 @@ class VulkanTarget(Document):
         memory_rates: How fast its memories are; without them `--storage auto` keeps tensors in buffers.
         lanes: f32 multiply-adds that the device starts in one cycle, on all its cores: how far kernels divide their
             work.
+        registers: 32-bit registers of one core. Loops over sums are unrolled as far as they go; by default not at all.
         roofline: What it can do at most, for predictions; kernels do not depend on it.
     """
 
@@ -167,6 +168,7 @@ class VulkanTarget(Document):
     max_texel_buffer_elements: Annotated[int, Field(ge=1024, le=(1 << 32) - 1)] = 65536
     memory_rates: VulkanMemoryRates | None = None
     lanes: Annotated[int, Field(ge=4, le=1 << 20)] = 1024
+    registers: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     roofline: Roofline | None = None
 
     @model_validator(mode="after")

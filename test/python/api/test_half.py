@@ -7,41 +7,25 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 import smartmem_mlir
+from smartmem_mlir.errors import OptionError
 from smartmem_mlir.iree.shaders import find_modules
-from smartmem_mlir.targets import load_target
 from smartmem_mlir.zoo import materialize
 
 RECIPES = Path(__file__).parents[2] / "cases" / "zoo"
 TOLERANCE = 5e-3
 
 
-@pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The portable target with f16 in buffers, which its profile does not ask for."""
-    description = load_target("vulkan").model_dump(mode="json", exclude_none=True)
-    description["name"] = "half"
-    description["vulkan"] |= {
-        "capabilities": ["Shader", "Float16", "StorageBuffer16BitAccess"],
-        "compute": ["fp32", "fp16", "int32"],
-        "storage": ["b32", "b16"],
-    }
-    file = tmp_path_factory.mktemp("target") / "half.yaml"
-    file.write_text(yaml.safe_dump(description))
-    return file
-
-
 @pytest.mark.vulkan
 @pytest.mark.parametrize("storage", ["buffer", "image"])
-def test_a_convolutional_network_is_right(target: Path, tmp_path: Path, storage: str) -> None:
+def test_a_convolutional_network_is_right(tmp_path: Path, storage: str) -> None:
     model, folder = tmp_path / "resnet50.onnx", tmp_path / "module"
     materialize(RECIPES / "resnet50.onnx", model)
     compiled = smartmem_mlir.compile(
         model,
         folder,
-        target=str(target),
+        target="vulkan-f16",
         dtype="f16",
         storage=storage,  # type: ignore[arg-type]
     )
@@ -53,3 +37,12 @@ def test_a_convolutional_network_is_right(target: Path, tmp_path: Path, storage:
     code = f"import smartmem_mlir; assert {loaded}.verify(device='vulkan', seeds=[0], tolerance={TOLERANCE}).matches"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_target_without_f16_in_buffers_is_refused(tmp_path: Path) -> None:
+    model = tmp_path / "resnet50.onnx"
+    materialize(RECIPES / "resnet50.onnx", model)
+    with pytest.raises(OptionError, match="f16, which the target 'vulkan' does not hold in buffers") as error:
+        smartmem_mlir.compile(model, tmp_path / "module", target="vulkan", dtype="f16")
+    assert "vulkan-f16" in (error.value.hint or "")
+    assert list(tmp_path.iterdir()) == [model]

@@ -111,10 +111,11 @@ def cpu_vectors(lanes: int, registers: int) -> dict[str, str]:
     return {CPU_VECTORS: f"array<i64: {lanes}, {registers}>"}
 
 
-def vulkan_device(lanes: int, half: bool = False) -> dict[str, str]:
+def vulkan_device(lanes: int, half: bool = False, registers: int = 0) -> dict[str, str]:
     """The attribute of a device within the Android baseline profile, with this many lanes, with f16 or not."""
     target = executable_target(load_target("vulkan")).replace('"', '\\"')
-    numbers = f"invocations = 128, shared_bytes = 16384, lanes = {lanes}, workgroups = array<i64: 65535, 65535>"
+    numbers = f"invocations = 128, shared_bytes = 16384, lanes = {lanes}, registers = {registers}"
+    numbers += ", workgroups = array<i64: 65535, 65535>"
     images = f"image_extent = 4096, image_layers = 256, texel_elements = 65536, half = {str(half).lower()}"
     return {VULKAN_DEVICE: f'{{{numbers}, spirv_version = "1.3", executable_target = "{target}", {images}}}'}
 

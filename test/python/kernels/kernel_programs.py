@@ -227,7 +227,7 @@ def stacked_images(size: int, enlarged: bool) -> Callable[[Program], Tensor]:
 PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     **{
         f"matmul_{m}x{k}x{n}": matmul(m, k, n)
-        for m, k, n in ((1, 7, 40), (5, 1, 33), (29, 70, 96), (31, 3, 1), (2, 9, 4))
+        for m, k, n in ((1, 7, 40), (5, 1, 33), (29, 70, 96), (31, 3, 1), (2, 9, 4), (40, 256, 36))
     },
     **{f"transposed_{m}x{k}x{n}": transposed_weight(m, k, n) for m, k, n in ((4, 13, 65), (15, 8, 16))},
     "rows_of_two_ranks": einsum("abk,kn->abn", (3, 5, 11), (11, 18), True),

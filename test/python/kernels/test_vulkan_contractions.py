@@ -12,18 +12,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 from compiled import CompiledPrograms, vulkan_device
 from kernel_programs import PROGRAMS, build
 
-# Sums are divided among the more threads, the more lanes the device has.
-LANES = {"small": 16, "large": 16384}
+# Sums are divided among the more threads, the more lanes the device has, and unrolled where it has registers.
+DEVICES = {"small": vulkan_device(16), "large": vulkan_device(16384), "unrolling": vulkan_device(16, registers=65536)}
 LEFT_TO_IREE = {"matmul_5x1x33"}  # one term: a product element by element
 
 
-@pytest.fixture(scope="module", params=LANES)
+@pytest.fixture(scope="module", params=DEVICES)
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
     programs = [build(name) for name in PROGRAMS]
     folder = tmp_path_factory.mktemp(request.param)
-    return CompiledPrograms(
-        programs, folder, vulkan_device(LANES[request.param]), "paper", "vulkan", "vulkan", "vulkan"
-    )
+    return CompiledPrograms(programs, folder, DEVICES[request.param], "paper", "vulkan", "vulkan", "vulkan")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -101,7 +101,9 @@ def _once(texts: list[str]) -> list[str]:
 
 
 def test_the_targets_that_the_documentation_promises_exist() -> None:
-    assert {"cpu", "cpu-arm64-android", "vulkan", "adreno", "mali", "nvidia", "lavapipe"} <= set(target_names())
+    assert {"cpu", "cpu-arm64-android", "vulkan", "vulkan-f16", "adreno", "mali", "nvidia", "lavapipe"} <= set(
+        target_names()
+    )
 
 
 def test_a_target_can_be_a_file(tmp_path: Path) -> None:

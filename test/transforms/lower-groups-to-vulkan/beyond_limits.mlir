@@ -4,7 +4,7 @@
 // RUN: smartmem-opt %s --allow-unregistered-dialect --smartmem-form-groups --smartmem-lower-groups-to-vulkan=storage=image | FileCheck %s
 
 module attributes {smartmem.vulkan_device = {
-    invocations = 64, shared_bytes = 16384, lanes = 64, workgroups = array<i64: 65535, 65535>, spirv_version = "1.3",
+    invocations = 64, shared_bytes = 16384, lanes = 64, registers = 0, workgroups = array<i64: 65535, 65535>, spirv_version = "1.3",
     executable_target = "#hal.executable.target<\22vulkan-spirv\22, \22vulkan-spirv-fb\22>", half = false,
     image_extent = 4, image_layers = 8, texel_elements = 64}} {
   // The texel buffers of the second shader: what it reads as binding 1. "fmt=" follows "binding=1 " in hexadecimal.

@@ -112,10 +112,15 @@ class ContractionShader:
                     sums = nest(level + 1, part, [*trips, integers.constant(number)], sums)
                 return sums
             first = split if divided else integers.constant(start)
-            step = integers.constant(plan.splits if divided else 1)
-            made = scf.ForOp(first, integers.constant(stop), step, sums)
+            stride = plan.splits if divided else 1
+            unroll = plan.unroll if level == len(plan.trips) - 1 else 1
+            made = scf.ForOp(first, integers.constant(stop), integers.constant(stride * unroll), sums)
             with ir.InsertionPoint(made.body):
-                scf.YieldOp(nest(level + 1, part, [*trips, made.induction_variable], list(made.inner_iter_args)))
+                partial = list(made.inner_iter_args)
+                for copy in range(unroll):
+                    number = integers.add(made.induction_variable, copy * stride)
+                    partial = nest(level + 1, part, [*trips, number], partial)
+                scf.YieldOp(partial)
             return list(made.results)
 
         return nest(0, 0, [], [splat(0.0)] * plan.rows)

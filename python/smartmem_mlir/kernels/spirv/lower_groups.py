@@ -239,7 +239,7 @@ def read_device(op: ir.Operation) -> Device:
         return DEFAULT_DEVICE
     attribute = ir.DictAttr(op.attributes[ATTRIBUTE])
     numbers: Mapping[str, int] = {
-        name: ir.IntegerAttr(attribute[name]).value for name in ("invocations", "shared_bytes", "lanes")
+        name: ir.IntegerAttr(attribute[name]).value for name in ("invocations", "shared_bytes", "lanes", "registers")
     }
     x, y = ir.DenseI64ArrayAttr(attribute["workgroups"])
     return Device(
@@ -249,6 +249,7 @@ def read_device(op: ir.Operation) -> Device:
             (x, y),
             numbers["lanes"],
             ir.BoolAttr(attribute["half"]).value,
+            numbers["registers"],
         ),
         ir.StringAttr(attribute["spirv_version"]).value,
         ir.StringAttr(attribute["executable_target"]).value,

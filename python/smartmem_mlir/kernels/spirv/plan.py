@@ -24,13 +24,16 @@ from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, w
 from smartmem_mlir.transforms.view_ops import shape_of
 
 _MOST_ROWS = 8
-_MOST_INVOCATIONS = 256
-"""Larger workgroups wait for each other and gain nothing."""
+_INVOCATIONS = (256, 128)
+"""Sizes of workgroups. Larger ones wait for each other and gain nothing; smaller ones spread more evenly over cores."""
+_CORE_LANES = 128
 _WARP = 32
 _LOAD_LATENCY = 400
 """Cycles from a load to its use: what a thread waits for where no other hides it."""
 _LOAD_ISSUE = 4
 """Cycles that a load of a vector keeps a thread's lane busy, in multiply-adds."""
+_OTHER_REGISTERS = 32
+"""Registers of a thread beside sums and factors: addresses, above all."""
 
 
 class Direction(Enum):
@@ -54,6 +57,7 @@ class GpuLimits:
         workgroups: Workgroups along x and y.
         lanes: f32 multiply-adds of all cores in one cycle.
         half: Whether buffers may hold f16.
+        registers: 32-bit registers of one core; 0 where nobody has measured what is gained by using them.
     """
 
     invocations: int
@@ -61,6 +65,12 @@ class GpuLimits:
     workgroups: tuple[int, int]
     lanes: int
     half: bool = False
+    registers: int = 0
+
+    @property
+    def cores(self) -> int:
+        """How many workgroups run at once, side by side."""
+        return max(1, self.lanes // _CORE_LANES)
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,7 @@ class ShaderPlan:
         groups: Threads along rows.
         splits: Threads that divide the sum.
         split_level: Which of the reductions they divide.
+        unroll: Trips of the innermost loop over the sum that are written out, so that their loads overlap.
     """
 
     group: ContractionGroup
@@ -119,6 +130,7 @@ class ShaderPlan:
     groups: int = 1
     splits: int = 1
     split_level: int = 0
+    unroll: int = 1
 
     @property
     def invocations(self) -> int:
@@ -157,13 +169,20 @@ def plan_contraction(group: ContractionGroup, limits: GpuLimits, constant_rhs: b
     if group.lhs.view is None:
         attempts.append((replace(group, lhs=whole(group.rhs), rhs=group.lhs.reads[0]), False))
     plans = (
-        replace(plan, rows=rows, splits=splits)
+        (replace(plan, rows=rows, splits=splits), most)
         for factors, packed in attempts
         for plan in _load_plans(factors, packed)
-        for rows, splits in product(range(1, min(_MOST_ROWS, plan.tiling.num_rows) + 1), (1, 2, 4, 8, 16, 32))
+        for rows, splits, most in product(
+            range(1, min(_MOST_ROWS, plan.tiling.num_rows) + 1), (1, 2, 4, 8, 16, 32), _invocations(limits)
+        )
     )
-    placed = ((plan, shaped) for plan in plans if (shaped := _shape(plan, limits)) is not None)
-    return min((shaped for _, shaped in placed), key=lambda plan: _cycles(plan, limits), default=None)
+    shaped = (placed for plan, most in plans if (placed := _shape(plan, limits, most)) is not None)
+    return min(shaped, key=lambda plan: _cycles(plan, limits), default=None)
+
+
+def _invocations(limits: GpuLimits) -> list[int]:
+    """Most threads of a workgroup that are worth a try, in order of preference."""
+    return list(dict.fromkeys(min(limits.invocations, size) for size in _INVOCATIONS))
 
 
 def _load_plans(group: ContractionGroup, packed: bool) -> Iterator[ShaderPlan]:
@@ -265,15 +284,14 @@ def packed_row(tiling: Tiling) -> Expr:
     return (dim(PANEL) % count if tiling.num_panels > count else dim(PANEL)) * WIDTH
 
 
-def _shape(plan: ShaderPlan, limits: GpuLimits) -> ShaderPlan | None:
-    """The workgroup of a plan whose rows and splits are chosen; None when it does not fit the device."""
+def _shape(plan: ShaderPlan, limits: GpuLimits, most: int) -> ShaderPlan | None:
+    """The workgroup, of so many threads, of a plan whose rows and splits are chosen; None when it does not fit."""
     level = max(range(len(plan.trips)), key=lambda i: (plan.trips[i], i), default=0)
     divided = plan.tiling.reductions[level] if plan.trips else None
     if plan.splits > 1 and (not plan.trips or plan.trips[level] < plan.splits):
         return None
     if plan.splits > 1 and plan.group.lhs.dimension == divided:
         return None
-    most = min(limits.invocations, _MOST_INVOCATIONS)
     shared = limits.shared_bytes // (WIDTH * 4 * plan.rows)
     if plan.splits > 1:
         most = min(most, 1 << (shared.bit_length() - 1)) if shared else 0
@@ -285,8 +303,20 @@ def _shape(plan: ShaderPlan, limits: GpuLimits) -> ShaderPlan | None:
     while groups * 2 * columns * plan.splits <= most and groups < row_tiles:
         groups *= 2
     shaped = replace(plan, columns=columns, groups=groups, split_level=level)
+    shaped = replace(shaped, unroll=_unroll(shaped, limits))
     x, y = shaped.workgroups
     return shaped if x <= limits.workgroups[0] and y <= limits.workgroups[1] else None
+
+
+def _unroll(plan: ShaderPlan, limits: GpuLimits) -> int:
+    """As many trips as leave registers for a second workgroup on the core."""
+    innermost = len(plan.trips) - 1
+    if not plan.trips or plan.tiling.reductions[innermost] == plan.group.lhs.dimension:
+        return 1
+    stride = plan.splits if plan.split_level == innermost else 1
+    spared = limits.registers // (2 * plan.invocations) - _OTHER_REGISTERS - WIDTH * plan.rows
+    loaded = WIDTH * (plan.step + plan.rows)
+    return next((n for n in (4, 2) if plan.trips[innermost] % (stride * n) == 0 and n * loaded <= spared), 1)
 
 
 def _columns(panels: int, most: int) -> int:
@@ -308,8 +338,9 @@ def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
         else:
             loads += count * (plan.step / WIDTH if operand.direction is Direction.TERMS else plan.step)
     trips = prod(plan.trips) / plan.splits
-    threads = prod(plan.workgroups) * plan.invocations
-    waves = max(1.0, threads / limits.lanes)
+    # The core with the most workgroups decides.
+    rounds = -(-prod(plan.workgroups) // limits.cores)
+    waves = max(1.0, rounds * plan.invocations / _CORE_LANES)
     issue = WIDTH * plan.rows * plan.step + _LOAD_ISSUE * loads
     gather = plan.rows * (plan.splits + 4) * _LOAD_ISSUE * waves if plan.splits > 1 else 0.0
     after = 0.0
@@ -317,7 +348,7 @@ def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
         address = split_address(read.address, plan.tiling)
         whole = address is not None and direction_of(read.value, address, plan.tiling) is Direction.LANES
         after += plan.rows * (1 if whole else WIDTH) * _LOAD_ISSUE * waves
-    return trips * max(_LOAD_LATENCY, waves * issue) + gather + after
+    return trips * max(_LOAD_LATENCY / plan.unroll, waves * issue) + gather + after
 
 
 __all__ = ["LANE", "Direction", "GpuLimits", "Operand", "ShaderPlan", "plan_contraction"]
