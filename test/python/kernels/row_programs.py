@@ -70,6 +70,8 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "gathered_norm": gathered_norm,
     "merged_norm": merged_norm,
     "padded_norm": padded_norm,
+    "norm_of_groups": layer_norm([40, 30, 3, 24], [0, 1, 3]),
+    "norm_of_narrow_groups": layer_norm([70, 60, 5, 4], [0, 1, 3]),
     "softmax_49": softmax([6, 49], 1),
     "softmax_8": softmax([3, 4, 8], 2),
     "softmax_1000": softmax([2, 1000], 1),

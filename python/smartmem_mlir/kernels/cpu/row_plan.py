@@ -11,16 +11,20 @@ from smartmem_mlir.kernels.cpu.blocks import choose_blocks
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.row_tilings import RowTiling, row_tilings
 from smartmem_mlir.transforms.contraction_group import Read
-from smartmem_mlir.transforms.row_group import Kind, RowGroup
+from smartmem_mlir.transforms.row_group import Kind, RowGroup, RowStep
 
 MAX_SCRATCH_BYTES = 48 * 1024
-"""Intermediate rows live on the stack, of which IREE's workers have 128 KiB and kernels may use half."""
+"""Intermediate rows live on the stack, of which IREE's workers have 128 KiB and kernels may use half. Longer ones are
+computed again in each pass, if that is cheap."""
 
 WORK_PER_ELEMENT = 8
 """What an element of a row costs, in multiply-adds of a contraction: some 0.2 ns."""
 
 FEWEST_COLUMNS = 8
 """Of the dimension that fills vectors; shorter rows are left to IREE, which may put lanes along rows."""
+
+LONG_ROW = 4096
+"""Elements of a row from which on half of that will do: IREE makes three kernels and more of such a row."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class RowPlan:
         tiling: Rows, the dimension that fills vectors as lanes, and the other columns as reductions.
         reads: Address of everything that is read.
         output: Address of the result.
-        phases: Numbers of the full and reducing steps, by the pass over the row in which each is computed.
+        phases: Numbers of the full and reducing steps, by the pass over the row in which each is computed; full ones
+            may be computed in several.
         stored: Full steps whose row is kept for a later pass.
         lanes: Elements of a vector.
         block_rows: Rows that one workgroup computes.
@@ -72,13 +77,16 @@ def plan_rows(group: RowGroup, cpu: CpuVectors) -> RowPlan | None:
 
 def _fitting(group: RowGroup, found: RowTiling, cpu: CpuVectors) -> RowPlan | None:
     tiling = found.tiling
-    if tiling.panel_width < FEWEST_COLUMNS:
-        return None
     phases = _phases(group)
     stored = _stored(group, phases)
     columns = tiling.panel_width * prod(tiling.reduction_extents)
-    if len(stored) * columns * 4 > MAX_SCRATCH_BYTES:
+    if tiling.panel_width < FEWEST_COLUMNS // (2 if columns >= LONG_ROW else 1):
         return None
+    if len(stored) * columns * 4 > MAX_SCRATCH_BYTES:
+        again = _computed_again(group, phases)
+        if again is None:
+            return None
+        phases, stored = again, frozenset()
     rows, _ = choose_blocks((tiling.num_rows, 1), lambda rows, _: rows * columns * WORK_PER_ELEMENT)
     return RowPlan(group, found.refined, tiling, found.reads, found.output, phases, stored, cpu.lanes, rows)
 
@@ -99,6 +107,27 @@ def _phases(group: RowGroup) -> tuple[tuple[int, ...], ...]:
         # What a pass reduces is known when it is over.
         ready.append(first + 1 if step.kind is Kind.REDUCE else first)
     return tuple(tuple(numbers) for numbers in passes)
+
+
+def _computed_again(group: RowGroup, phases: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...] | None:
+    """The passes with what they need of earlier ones computed again; None if that is more than arithmetic."""
+    found: list[tuple[int, ...]] = []
+    for numbers in phases:
+        needed = set(numbers)
+        pending = list(numbers)
+        while pending:
+            for argument in group.steps[pending.pop()].arguments:
+                if isinstance(argument, int) and group.steps[argument].kind is Kind.FULL and argument not in needed:
+                    needed.add(argument)
+                    pending.append(argument)
+        if not all(_is_cheap(group.steps[number]) for number in needed - set(numbers)):
+            return None
+        found.append(tuple(sorted(needed)))
+    return tuple(found)
+
+
+def _is_cheap(step: RowStep) -> bool:
+    return all(inner.operation.name.startswith(("arith.", "linalg.")) for inner in step.body.operations)
 
 
 def _stored(group: RowGroup, phases: tuple[tuple[int, ...], ...]) -> frozenset[int]:

@@ -121,7 +121,8 @@ class RowEmitter:
                 result += self._part(row, numbers, reductions, at, index(part.offset), part, mine)
             return result
 
-        totals = self._nest(0, [], starts, vectors)
+        names = [combine[i][0] for _ in widths for i in range(len(reductions))]
+        totals = self._nest(0, [], starts, vectors, names)
         results = []
         for i, n in enumerate(reductions):
             mine = [totals[k * len(reductions) + i] for k in range(len(widths))]
@@ -137,16 +138,20 @@ class RowEmitter:
         columns: list[ir.Value],
         carried: list[ir.Value],
         body: Callable[[list[ir.Value], list[ir.Value]], list[ir.Value]],
+        names: Sequence[str],
     ) -> list[ir.Value]:
-        """Loops over the column dimensions that do not fill vectors."""
+        """Loops over the column dimensions that do not fill vectors, each with totals of its own: less is rounded."""
         extents = self._plan.tiling.reduction_extents
         if level == len(extents):
             return body(columns, carried)
-        loop = scf.ForOp(index(0), index(extents[level]), index(1), carried)
+        neutral = [_neutral(name, total.type) for name, total in zip(names, carried, strict=True)] if level else carried
+        loop = scf.ForOp(index(0), index(extents[level]), index(1), neutral)
         with ir.InsertionPoint(loop.body):
-            inner = self._nest(level + 1, [*columns, loop.induction_variable], list(loop.inner_iter_args), body)
-            scf.YieldOp(inner)
-        return list(loop.results)
+            at = [*columns, loop.induction_variable]
+            scf.YieldOp(self._nest(level + 1, at, list(loop.inner_iter_args), body, names))
+        if not level:
+            return list(loop.results)
+        return [_combine(name, a, b) for name, a, b in zip(names, carried, loop.results, strict=True)]
 
     def _whole(
         self,
@@ -255,6 +260,10 @@ class _At:
     bases: dict[Read, ir.Value]
     output: ir.Value
     columns: list[ir.Value]
+
+
+def _neutral(name: str, type_: ir.Type) -> ir.Value:
+    return splat(NEUTRAL[name], ir.VectorType(type_).shape[0])
 
 
 def _combine(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
