@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ TILE, STRIDE = 64, 192
 """Texels of the grid's columns that move together, and how far they move from pass to pass, as in `read_kernels`."""
 
 
+@lru_cache(maxsize=1)
 def grid(width: int, height: int, half: bool) -> npt.NDArray[np.generic]:
     """Texels of small whole numbers, whose sums are exact in f32."""
     values = np.random.default_rng(0).integers(0, 8, (height, width, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,10 @@ sys.path.insert(0, str(DEVICE))
 from read_values import STRIDE, grid, sums  # noqa: E402
 
 
-def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+def call(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(DEVICE / "reads.py"), *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=600, env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,14 @@ def test_every_kernel_is_right_on_lavapipe(pack: Path, tmp_path: Path) -> None:
     assert {row["bytes"] for row in reads} == {
         texels * reads_each * texel for reads_each in (1, 9) for texel in (16, 8)
     }
+
+
+def test_a_kernel_that_the_device_refuses_has_an_error(pack: Path, tmp_path: Path) -> None:
+    limits = {"SMARTMEM_IMAGE_LIMITS": "maxTexelBufferElements=16383"}
+    done = call("run", str(pack), "-o", str(tmp_path / "reads.json"), "--repetitions", "1", **limits)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    for row in json.loads((tmp_path / "reads.json").read_text())["reads"]:
+        assert ("error" in row) == (not row["right"]) == (row["memory"] == "texel_buffer")
 
 
 def test_a_wrong_sum_is_noticed(pack: Path, tmp_path: Path) -> None:
