@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -89,6 +90,7 @@ def main() -> int:
     parser.add_argument("--fit", action="store_true", help="print the roofline that fits")
     parser.add_argument("-o", dest="output", type=Path, default=RESULTS / "cost_model.json")
     options = parser.parse_args()
+    load = os.getloadavg()[0]
     try:
         if options.target == "cpu":
             samples, rates = measure_cpu(options.inputs, options.runs)
@@ -106,6 +108,7 @@ def main() -> int:
         return error.exit_code
     row = {
         "rates": rates,
+        **({"load_before": round(load, 1), "cores": os.cpu_count()} if options.target == "cpu" else {}),
         "models": list(dict.fromkeys(sample.model for sample in samples)),
         "errors": cost_error.errors(samples),
         "by_family": cost_error.by_family(samples),
