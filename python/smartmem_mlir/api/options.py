@@ -31,8 +31,8 @@ class CompileOptions:
         pipeline: Name or path of the pass pipeline, the target's own if None; ignored for a baseline.
         layouts: How the order of dimensions of each tensor is chosen: "solver" for the cheapest of all by a model of
             the target, "paper" for the paper's rule; None leaves it to the pipeline.
-        storage: Where tensors of generated shaders live: "buffer", "image", or "auto" for what costs least on the target;
-            None leaves it to the pipeline.
+        storage: Where tensors of generated shaders live: "buffer", "image", or "auto" for what costs least on the
+            target; None leaves it to the pipeline.
         opt_level: Overrides the target's optimisation level.
         entry: Who provides memory for results and intermediates: "plain" for the module itself, as IREE's tools expect,
             "in-place" for the caller, which spares a GPU waits between queue operations.

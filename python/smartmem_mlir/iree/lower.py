@@ -62,7 +62,7 @@ def run_passes(
             module.operation.attributes[CPU_VECTORS] = DenseI64ArrayAttr.get([lanes, registers])
             module.operation.attributes[LAYOUT_RATES] = _rates_attr(target, lanes)
         if target.vulkan is not None:
-            module.operation.attributes[VULKAN_DEVICE] = _vulkan_attr(target, target.vulkan)
+            module.operation.attributes[VULKAN_DEVICE] = vulkan_attr(target, target.vulkan)
             module.operation.attributes[LAYOUT_RATES] = _rates_attr(target, TEXEL_WIDTH)
         if pipeline.passes:
             try:
@@ -96,7 +96,7 @@ def emit_iree(module_text: str, target: TargetDescription, entry: Entry = "plain
         return unpack_i1(_print(module))
 
 
-def _vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
+def vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
     """What generators of shaders must know of the device."""
     i64 = IntegerType.get_signless(64)
     numbers = {

@@ -21,10 +21,12 @@ from texel_programs import PROGRAMS, VARIANTS, Variant, build
 from smartmem_mlir.index_maps.expr import dims
 from smartmem_mlir.index_maps.map import IndexMap, evaluate
 from smartmem_mlir.ir import make_context
-from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE
+from smartmem_mlir.iree.lower import vulkan_attr
+from smartmem_mlir.kernels.spirv.assign import MemoryRates
+from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE, read_device
 from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, image_shapes, texel_shape
 from smartmem_mlir.layouts.memory import EXPLANATIONS, TensorMemory
-from smartmem_mlir.targets import load_pipeline
+from smartmem_mlir.targets import load_pipeline, load_target
 from smartmem_mlir.transforms.evidence import recording
 from smartmem_mlir.transforms.registry import run_pipeline
 
@@ -121,6 +123,11 @@ def returned(p: Program) -> list[Tensor]:
     return [last(p, x), x]
 
 
+def returned_in_another_shape(p: Program) -> list[Tensor]:
+    x = hidden(p)
+    return [last(p, x), p.reshape(x, [3, 4, 16])]
+
+
 def bordered(p: Program) -> list[Tensor]:
     """Two elements in front of each row and two behind it."""
     first = math_.layer_norm(p, p.argument([12, 16]), [1])
@@ -134,6 +141,7 @@ def bordered(p: Program) -> list[Tensor]:
         (lambda p: [last(p, hidden(p))], "images", (12, 8), "program-input", ""),
         (lambda p: [last(p, hidden(p, 20))], "images", (12, 8), "program-input", ""),
         (returned, "images", (12, 16), "program-output", ""),
+        (returned_in_another_shape, "images", (12, 16), "program-output", ""),
         (read_by_iree, "images", (12, 16), "read-by-iree", "linalg.generic"),
         (written_by_iree, "images", (12, 16), "written-by-iree", "linalg.generic"),
         (lambda p: [last(p, hidden(p, 17))], "images", (12, 17), "by-elements", "contraction_12x17x8"),
@@ -182,3 +190,15 @@ def test_a_texel_buffer_is_of_whole_texels_within_the_limit() -> None:
     assert shape.extents == (9,)
     assert texel_shape((6, 6), MemoryLimits(texels=8)) is None
     assert texel_shape((5, 5), MemoryLimits()) is None
+
+
+def test_the_rates_of_a_target_reach_the_pass() -> None:
+    """A texel buffer that nobody has measured is as fast as a buffer."""
+    target = load_target("adreno")
+    assert target.vulkan is not None
+    with make_context(allow_unregistered_dialects=True):
+        module = ir.Module.parse("")
+        module.operation.attributes[ATTRIBUTE] = vulkan_attr(target, target.vulkan)
+        device = read_device(module.operation)
+    assert device.rates == MemoryRates(55.0, 511.0, 55.0, 3000.0)
+    assert device.memory == MemoryLimits(16384, 256, 65536)

@@ -133,10 +133,11 @@ def _note(where: dict[ir.Value, Placement] | dict[ir.Value, ImageShape], value: 
 def _choices(tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: MemoryRates | None) -> Iterator[_Choice]:
     """The memories that a tensor can have: a buffer, an image if there can be one, a texel buffer."""
 
-    def cost(rate: Literal["buffer", "image", "texel_buffer"], more: float = 0.0) -> float | None:
+    def cost(rate: str, more: float = 0.0) -> float | None:
         if rates is None:
             return None
-        return more + tensor.bytes_written / rates.buffer + tensor.bytes_read / getattr(rates, rate)
+        reading: float = getattr(rates, rate)
+        return more + tensor.bytes_written / rates.buffer + tensor.bytes_read / reading
 
     yield _Choice(None, cost("buffer"))
     image = tensor.image(limits) if reason in ("", "extent") else None

@@ -126,7 +126,7 @@ class Tensor:
         return ("constant", "") if self.is_constant else ("written-by-iree", source.name)
 
     def _read_elsewhere(self) -> tuple[Reason, str] | None:
-        if any(user.name == "func.return" for user in self.others):
+        if any(map(_returns, self.others)):
             return "program-output", ""
         return ("read-by-iree", self.others[0].name) if self.others else None
 
@@ -165,6 +165,11 @@ def find_tensors(kernels: Sequence[Kernel], packed: Sequence[ir.Value | None]) -
     for each in found.values():
         each.others = [user for user in users(each.value) if not (len(user.results) and user.results[0] in shaders)]
     return [*found.values(), *weights]
+
+
+def _returns(op: ir.Operation) -> bool:
+    """Whether an operation gives what it reads to the caller, perhaps through views."""
+    return op.name == "func.return" or (is_view(op) and any(map(_returns, users(op.results[0]))))
 
 
 def _source(value: ir.Value) -> ir.Operation | None:
