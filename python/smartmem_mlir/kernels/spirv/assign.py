@@ -41,39 +41,44 @@ class MemoryRates:
     dispatch_ns: float
 
 
-@dataclass
-class Memories:
-    """What was decided; tensors that are not named are in buffers.
+@dataclass(frozen=True)
+class Choice:
+    """One memory that a tensor can have.
 
     Args:
-        placements: Of tensors outside groups.
-        copies: Images that shaders read copies of a tensor in, by the tensor.
-        weights: Of packed weights, by the result of the kernel that reads them.
-        told: Each tensor with its memory and the reason.
+        placement: Where in it; None for a buffer.
+        cost: Of all accesses of one inference, in ns; None where nothing is known.
+        copied: Whether shaders read a copy there, which a kernel of its own makes in every inference.
     """
-
-    placements: dict[ir.Value, Placement] = field(default_factory=dict)
-    copies: dict[ir.Value, ImageShape] = field(default_factory=dict)
-    weights: dict[ir.Value, Placement] = field(default_factory=dict)
-    told: list[TensorMemory] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """One memory that a tensor can have, and what all accesses of it cost, in ns; None where nothing is known."""
 
     placement: Placement | None
     cost: float | None
     copied: bool = False
 
     @property
-    def is_free(self) -> bool:
+    def is_handed_on(self) -> bool:
         """Whether it is an image that the writing shader hands to the reading ones."""
         return isinstance(self.placement, ImageShape) and not self.copied
 
     @property
     def memory(self) -> Memory:
+        """Its name."""
         return "buffer" if self.placement is None else self.placement.memory
+
+
+@dataclass
+class Memories:
+    """What was decided; tensors that are not named are in buffers.
+
+    Args:
+        tensors: Of tensors outside groups.
+        weights: Of packed weights, by the result of the kernel that reads them.
+        told: Each tensor with its memory and the reason.
+    """
+
+    tensors: dict[ir.Value, Choice] = field(default_factory=dict)
+    weights: dict[ir.Value, Choice] = field(default_factory=dict)
+    told: list[TensorMemory] = field(default_factory=list)
 
 
 def assign_memories(
@@ -99,38 +104,34 @@ def assign_memories(
         reason, detail = tensor.obstacle(limits)
         choices = list(_choices(tensor, reason, limits, rates))
         chosen = _choose(choices, storage, reason)
-        if chosen not in (free := [each for each in choices if each.is_free]) and free:
-            reason, detail = "cost" if rates is not None else "unmeasured", ""
-        memories.told.append(
-            TensorMemory(
-                tensor=tensor.name,
-                role="weight" if tensor.is_constant else "activation",
-                shape=tensor.shape,
-                element="f16" if tensor.is_half else "f32",
-                bytes=tensor.bytes,
-                memory=chosen.memory,
-                extents=() if chosen.placement is None else chosen.placement.extents,
-                copied=chosen.copied,
-                reason=reason,
-                detail=detail,
-                costs_ns={each.memory: round(each.cost, 1) for each in choices if each.cost is not None},
-            )
-        )
+        if not chosen.is_handed_on and any(each.is_handed_on for each in choices):
+            reason, detail = "unmeasured" if rates is None else "cost", ""
+        memories.told.append(_tell(tensor, choices, chosen, reason, detail))
         if tensor.packed:
-            _note(memories.weights, tensor.readers[0][0].op.results[0], chosen)
-        elif chosen.copied:
-            _note(memories.copies, tensor.value, chosen)
+            ((kernel, _),) = tensor.readers
+            memories.weights[kernel.op.results[0]] = chosen
         else:
-            _note(memories.placements, tensor.value, chosen)
+            memories.tensors[tensor.value] = chosen
     return memories
 
 
-def _note(where: dict[ir.Value, Placement] | dict[ir.Value, ImageShape], value: ir.Value, chosen: _Choice) -> None:
-    if chosen.placement is not None:
-        where[value] = chosen.placement  # type: ignore[assignment]
+def _tell(tensor: Tensor, choices: Sequence[Choice], chosen: Choice, reason: Reason, detail: str) -> TensorMemory:
+    return TensorMemory(
+        tensor=tensor.name,
+        role="weight" if tensor.is_constant else "activation",
+        shape=tensor.shape,
+        element="f16" if tensor.is_half else "f32",
+        bytes=tensor.bytes,
+        memory=chosen.memory,
+        extents=() if chosen.placement is None else chosen.placement.extents,
+        copied=chosen.copied,
+        reason=reason,
+        detail=detail,
+        costs_ns={each.memory: round(each.cost, 1) for each in choices if each.cost is not None},
+    )
 
 
-def _choices(tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: MemoryRates | None) -> Iterator[_Choice]:
+def _choices(tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: MemoryRates | None) -> Iterator[Choice]:
     """The memories that a tensor can have: a buffer, an image if there can be one, a texel buffer."""
 
     def cost(rate: str, more: float = 0.0) -> float | None:
@@ -139,23 +140,23 @@ def _choices(tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: Memory
         reading: float = getattr(rates, rate)
         return more + tensor.bytes_written / rates.buffer + tensor.bytes_read / reading
 
-    yield _Choice(None, cost("buffer"))
+    yield Choice(None, cost("buffer"))
     image = tensor.image(limits) if reason in ("", "extent") else None
     if image is not None:
-        yield _Choice(image, cost("image"))
+        yield Choice(image, cost("image"))
     elif rates is not None and not tensor.is_constant and (image := tensor.image(limits, copied=True)) is not None:
         copy = rates.dispatch_ns + 2 * tensor.bytes / rates.buffer
-        yield _Choice(image, cost("image", copy), copied=True)
+        yield Choice(image, cost("image", copy), copied=True)
     texels = tensor.texels(limits)
     if texels is not None:
-        yield _Choice(texels, cost("texel_buffer"))
+        yield Choice(texels, cost("texel_buffer"))
 
 
-def _choose(choices: Sequence[_Choice], storage: Storage, reason: Reason) -> _Choice:
+def _choose(choices: Sequence[Choice], storage: Storage, reason: Reason) -> Choice:
     """The buffer is the first choice, and stays it unless another one is better."""
     if storage == "image":
         texels = [each for each in choices if each.memory == "texel_buffer" and reason == "extent"]
-        asked = [*(each for each in choices if each.is_free), *texels]
+        asked = [*(each for each in choices if each.is_handed_on), *texels]
         if asked:
             return asked[0]
     known = [each for each in choices if each.cost is not None]

@@ -18,7 +18,7 @@ from smartmem_mlir.kernels.groups import (
     read_attention,
     without_operands,
 )
-from smartmem_mlir.kernels.spirv.assign import MemoryRates, Storage, assign_memories
+from smartmem_mlir.kernels.spirv.assign import Choice, MemoryRates, Storage, assign_memories
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
 from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, pack, row_kernel
 from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Placement
@@ -141,15 +141,14 @@ class _Lowering:
             operand, place = self._given(kernel, argument, packed)
             operands.append(operand)
             places.append(place)
-        places.append(self._memories.placements.get(result))
+        places.append(self._placement(self._memories.tensors.get(result)))
         key = f"{_constants(op)} {places} {without_operands(op)}"
         if key not in self.names:
             self.names[key] = unique(kernel.stem, self._taken)
             self._add(self.names[key], kernel, places)
         made = dispatch(self.names[key], operands, result.type)
-        for where in (self._memories.placements, self._memories.copies):
-            if result in where:
-                where[made] = where[result]  # type: ignore[index, assignment]
+        if result in self._memories.tensors:
+            self._memories.tensors[made] = self._memories.tensors[result]
         result.replace_all_uses_with(made)
         op.erase()
 
@@ -157,15 +156,21 @@ class _Lowering:
         """What a kernel reads as one of its arguments, and where that is."""
         operand = kernel.operand(argument)
         if packed is not None and argument == kernel.packed:
-            place = self._memories.weights.get(kernel.op.results[0])
+            place = self._placement(self._memories.weights.get(kernel.op.results[0]))
             return self._copy(packed, place, once=True) if isinstance(place, ImageShape) else packed, place
-        image = self._memories.copies.get(operand)
-        if image is None:
-            return operand, self._memories.placements.get(operand)
+        choice = self._memories.tensors.get(operand)
+        if choice is None or not choice.copied:
+            return operand, self._placement(choice)
+        assert isinstance(choice.placement, ImageShape), "the other memories need no copy"
         key = operand, kernel.op.block
         if key not in self._copies:
-            self._copies[key] = self._copy(operand, image)
-        return self._copies[key], image
+            self._copies[key] = self._copy(operand, choice.placement)
+        return self._copies[key], choice.placement
+
+    @staticmethod
+    def _placement(choice: Choice | None) -> Placement | None:
+        """Where the tensor itself is."""
+        return None if choice is None or choice.copied else choice.placement
 
     def _add(self, name: str, kernel: Kernel, places: list[Placement | None]) -> None:
         plan = kernel.plan
