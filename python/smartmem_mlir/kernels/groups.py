@@ -14,6 +14,7 @@ from smartmem_mlir.transforms.contraction_group import (
     read_contraction_group,
 )
 from smartmem_mlir.transforms.contraction_growth import is_contraction
+from smartmem_mlir.transforms.map_group import read_map_group
 from smartmem_mlir.transforms.outline import clone_into
 from smartmem_mlir.transforms.row_group import RowGroup, read_row_group
 from smartmem_mlir.transforms.structured import is_structured
@@ -94,6 +95,12 @@ def read_rows(op: ir.Operation) -> RowGroup | None:
     """What a `smartmem.group` computes; None when it is no computation over rows."""
     kept = _kept(op)
     return read_row_group(kept) if kept else None
+
+
+def read_map(op: ir.Operation) -> RowGroup | None:
+    """What a `smartmem.group` of elementwise operations computes; None when it is of another kind."""
+    kept = _kept(op)
+    return read_map_group(kept) if kept else None
 
 
 def _kept(op: ir.Operation) -> list[ir.Operation]:

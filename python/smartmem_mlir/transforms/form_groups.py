@@ -21,6 +21,7 @@ from smartmem_mlir.transforms.contraction_group import ContractionGroup
 from smartmem_mlir.transforms.contraction_growth import border_of, grow_contraction, is_contraction
 from smartmem_mlir.transforms.growth import grow
 from smartmem_mlir.transforms.ir_walk import Positions, block_operations, erase_dead, is_unused
+from smartmem_mlir.transforms.map_group import copy_into_borders, grow_map, is_map
 from smartmem_mlir.transforms.outline import outline
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_group
@@ -43,17 +44,19 @@ class _Kind:
     grow: Callable[[ir.Operation, Positions], Group | None]
 
 
-def form_groups(root: ir.Operation, row_borders: bool = False) -> int:
+def form_groups(root: ir.Operation, row_borders: bool = False, maps: bool = False) -> int:
     """Puts each attention, and each other contraction with what follows it, into a `smartmem.group`.
 
     Args:
         root: The module.
         row_borders: Whether kernels over rows write a border around their result.
+        maps: Whether what is elementwise and belongs to nothing gets groups too, and what only pads.
 
     Returns:
         How many groups were made.
     """
-    return form_attention_groups(root) + form_contraction_groups(root) + form_row_groups(root, row_borders)
+    formed = form_attention_groups(root) + form_contraction_groups(root) + form_row_groups(root, row_borders)
+    return formed + form_map_groups(root) if maps else formed
 
 
 def form_attention_groups(root: ir.Operation) -> int:
@@ -77,6 +80,12 @@ def form_row_groups(root: ir.Operation, borders: bool = False) -> int:
         How many groups were made.
     """
     return _form(root, _Kind(is_structured, partial(_grow_rows, borders=borders)))
+
+
+def form_map_groups(root: ir.Operation) -> int:
+    """Puts elementwise operations, and paddings, that no group has into groups; returns how many there are."""
+    copy_into_borders(root)
+    return _form(root, _Kind(is_map, grow_map))
 
 
 def _grow_rows(reduction: ir.Operation, order: Positions, borders: bool) -> RowGroup | None:
@@ -168,7 +177,8 @@ class FormGroups(Pass):
     example: ClassVar[str] = "residual_of_windows.mlir"
 
     row_borders: bool = option(False, "kernels over rows write the border around their result")
+    maps: bool = option(False, "elementwise operations and paddings that belong to nothing else get groups as well")
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        form_groups(op, self.row_borders)
+        form_groups(op, self.row_borders, self.maps)

@@ -27,7 +27,7 @@ from smartmem_mlir.transforms.contraction_group import (
     own_dims,
     start_growth,
 )
-from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth
+from smartmem_mlir.transforms.row_group import Kind, RowGroup, RowGrowth
 from smartmem_mlir.transforms.structured import Access, StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of
 
@@ -138,7 +138,8 @@ def _claim_weighing(step: StructuredOp, reader: AttentionReader, group: Attentio
 
 def claim_rows(group: RowGroup) -> None:
     """Claims what a row group is read as."""
-    rows = RowGrowth.start(group.members[0]) if is_recorded() else None
+    reduces = any(step.kind is Kind.REDUCE for step in group.steps)
+    rows = RowGrowth.start(group.members[0], reduces) if is_recorded() else None
     if rows is None:
         return
     for number, op in enumerate(group.members):

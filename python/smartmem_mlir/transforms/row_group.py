@@ -86,24 +86,36 @@ class RowGrowth:
 
     Args:
         root: The reduction that it starts with.
+        columns: The dimensions that it reduces.
     """
 
-    def __init__(self, root: StructuredOp) -> None:
+    def __init__(self, root: StructuredOp, columns: frozenset[int]) -> None:
         self._root = root
         self._growth = Growth(Box.of(root.extents))
-        self._columns = frozenset(d for d, reduced in enumerate(root.reductions) if reduced)
+        self._columns = columns
         self._steps: list[RowStep] = []
         self._members: list[ir.Operation] = []
         self._last: ir.Value | None = None
         self._border: tuple[tuple[Box, float], ...] = ()
 
     @staticmethod
-    def start(op: ir.Operation) -> RowGrowth | None:
-        """A group of one reduction; None for other operations."""
+    def start(op: ir.Operation, reduces: bool = True) -> RowGrowth | None:
+        """A group of one reduction, or of one elementwise operation; None for other operations.
+
+        Args:
+            op: The operation.
+            reduces: Whether it is to be a reduction. Of an elementwise operation the last axis of the result is taken
+                for the columns.
+        """
         root = read_structured(op)
-        if root is None or root.is_elementwise or root.is_contraction:
+        if root is None or root.is_contraction or root.is_elementwise == reduces or (not reduces and not op.results):
             return None
-        growth = RowGrowth(root)
+        columns = frozenset(d for d, reduced in enumerate(root.reductions) if reduced)
+        if not reduces:
+            columns = root.output_accesses[0][-1].dims if root.output_accesses[0] else columns
+            if len(columns) != 1:
+                return None
+        growth = RowGrowth(root, columns)
         for value, access in zip(root.inputs, root.input_accesses, strict=True):
             if len({atom.index for e in access if isinstance(atom := e.single_atom, Dim)}) == len(root.extents):
                 growth._growth.placed[value] = simplify_exprs(access, growth._growth.space)
@@ -150,7 +162,7 @@ class RowGrowth:
 
     def build(self) -> RowGroup | None:
         """The group as it is; None while it is nothing but a reduction."""
-        if self._last is None or len(self._steps) < 2:
+        if self._last is None or (len(self._steps) < 2 and not self._root.is_elementwise):
             return None
         output = Read(self._last, self._growth.placed[self._last])
         columns = tuple(sorted(self._columns))
@@ -227,15 +239,19 @@ def _float(value: ir.Value) -> bool:
     return isinstance(element_type(value.type), ir.F32Type | ir.F16Type)
 
 
-def read_row_group(members: Sequence[ir.Operation]) -> RowGroup | None:
+def read_row_group(members: Sequence[ir.Operation], reduces: bool = True) -> RowGroup | None:
     """Reads operations as one kernel over rows: a reduction, then operations on it, in program order.
 
-    The last may be the view that puts a border around the result.
+    Args:
+        members: The operations. The last may be the view that puts a border around the result.
+        reduces: Whether the first is a reduction; else it is elementwise.
     """
-    growth = RowGrowth.start(members[0])
+    growth = RowGrowth.start(members[0], reduces)
     if growth is None:
         return None
-    *inner, last = members
-    if len(members) == 1 or not all(growth.add(op) for op in inner[1:]):
+    *inner, last = members[1:] or [None]
+    if last is None:
+        return growth.build()
+    if not all(growth.add(op) for op in inner):
         return None
     return growth.build() if (growth.surround(last) if is_bordered(last) else growth.add(last)) else None

@@ -94,19 +94,37 @@ def few_rows(p: Program) -> Tensor:
     return math_.matmul(p, math_.matmul(p, p.argument([12, 400]), weight(p, [400, 1600])), weight(p, [1600, 400]))
 
 
+def two_biases(p: Program) -> Tensor:
+    """Two additions to one product, head by head, for a product that needs all of both: they join the first."""
+    product = math_.matmul(p, p.argument([160, 64]), weight(p, [64, 96]))
+    heads = p.expand(product, [[160], [4, 24]])
+    left, right = (math_.binary(p, heads, weight(p, [4, 24]), "addf", [1, 2]) for _ in range(2))
+    return math_.contract(p, left, right, "shd,thd->hst")
+
+
+def padded_for_one(p: Program) -> Tensor:
+    """A product that one reads with a border and another without: the padding joins the product."""
+    product = math_.matmul(p, p.argument([120, 64]), weight(p, [64, 64]))
+    image = p.expand(product, [[10, 12], [64]])
+    normal = math_.layer_norm(p, p.pad(image, [1, 1, 0], [1, 1, 0]), [2])
+    return math_.binary(p, p.slice(normal, [0, 0, 0], [10, 12, 64], [1, 1, 1]), image)
+
+
 LAUNCHES: dict[Callable[[Program], Tensor], int] = {
     projections: 2,
     excitation: 1,
     dependent_siblings: 1,
     read_twice: 1,
     seen_outside: 2,
-    norm_and_product: 2,
+    norm_and_product: 1,
     large_norms: 2,
-    feed_forward: 2,
+    feed_forward: 1,
     shared_rows: 1,
     rows_become_columns: 2,
     rows_in_reverse: 2,
     few_rows: 2,
+    two_biases: 2,
+    padded_for_one: 2,
 }
 
 

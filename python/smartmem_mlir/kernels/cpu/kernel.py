@@ -27,6 +27,7 @@ class Kernel:
         body: Writes the kernel: given the memory of its operands and of its result, and a workgroup's indices.
         beside: The same kernel with blocks for running beside others: the number of kernels in the launch.
         rows: The same kernel cut into blocks of rows; None when it is not known which rows it computes.
+        alone: Whether it deserves a launch of its own.
     """
 
     op: ir.Operation
@@ -40,3 +41,4 @@ class Kernel:
     body: Body
     beside: Callable[[int], Kernel]
     rows: RowBlocks | None = None
+    alone: bool = True

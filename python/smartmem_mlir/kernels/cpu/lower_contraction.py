@@ -80,12 +80,12 @@ def _row_blocks(op: ir.Operation, plan: KernelPlan) -> RowBlocks:
     group, tiling = plan.group, plan.tiling
     whole = tuple(walks(tiling))
     scale = () if group.scale is None else (group.scale.read,)
-    reads = [RowRead(whole, read) for read in (group.rhs, *scale, *reads_after_sum(group))]
-    reads += [RowRead(part, read) for read, part in _parts(plan)]
+    reads = [RowRead(op, whole, read) for read in (group.rhs, *scale, *reads_after_sum(group))]
+    reads += [RowRead(op, part, read) for read, part in _parts(plan)]
     return RowBlocks(
         count=tiling.num_rows,
         tile=plan.tile_rows,
-        written=RowRead(whole, group.output),
+        written=RowRead(op, whole, group.output),
         reads=tuple(reads),
         work=lambda rows: plan.work_of(rows, tiling.num_panels),
         of=lambda rows: _kernel(op, plan.in_rows(rows), f"rows {rows}"),

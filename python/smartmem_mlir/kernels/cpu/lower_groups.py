@@ -16,9 +16,18 @@ from smartmem_mlir.kernels.cpu.lower_rows import row_kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.run_launch import LaunchWriter
 from smartmem_mlir.kernels.fates import tell_views
-from smartmem_mlir.kernels.groups import GROUP, computes_halves, dissolve, read_attention, read_contraction, read_rows
+from smartmem_mlir.kernels.groups import (
+    GROUP,
+    computes_halves,
+    dissolve,
+    read_attention,
+    read_contraction,
+    read_map,
+    read_rows,
+)
 from smartmem_mlir.transforms.form_groups import form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
+from smartmem_mlir.transforms.map_group import erase_copies
 from smartmem_mlir.transforms.pass_base import Pass, option
 
 ATTRIBUTE = "smartmem.cpu_vectors"
@@ -44,6 +53,7 @@ GENERATORS = (
     Generator(read_attention, attention_kernel, regroups=True),
     Generator(read_rows, row_kernel),
     Generator(read_contraction, contraction_kernel),
+    Generator(read_map, row_kernel),
 )
 """In this order: a group is of the first kind that it can be read as."""
 
@@ -63,20 +73,31 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
                 continue
             kernel = None if computes_halves(op) else generator.plan(op, group, cpu)
             if kernel is None:
-                dissolve(op)
+                _dissolve(op)
                 dissolved += 1
             else:
                 planned[op.results[0]] = kernel
         if dissolved and generator.regroups:
             form_contraction_groups(root)
     for op in _groups(root, planned):
-        dissolve(op)
-    for kernel in planned.values():
-        tell_views(kernel.op)
+        _dissolve(op)
+    launches = form_launches(list(planned.values()), block_operations(root))
+    kept = [launch for launch in launches if len(launch.kernels) > 1 or launch.kernels[0].alone]
+    for launch in launches:
+        for kernel in launch.kernels:
+            if launch in kept:
+                tell_views(kernel.op)
+            else:
+                _dissolve(kernel.op)
     writer = LaunchWriter(root.regions[0].blocks[0])
-    for launch in form_launches(list(planned.values()), block_operations(root)):
+    for launch in kept:
         writer.write(launch)
-    return len(planned)
+    return sum(len(launch.kernels) for launch in kept)
+
+
+def _dissolve(op: ir.Operation) -> None:
+    erase_copies(op)
+    dissolve(op)
 
 
 def _groups(root: ir.Operation, planned: dict[ir.Value, Kernel]) -> Sequence[ir.Operation]:

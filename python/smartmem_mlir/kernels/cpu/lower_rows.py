@@ -16,7 +16,7 @@ from smartmem_mlir.kernels.cpu.row_plan import RowPlan, plan_rows
 from smartmem_mlir.kernels.cpu.rows import RowEmitter
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.group_claims import claim_rows
-from smartmem_mlir.transforms.row_group import RowGroup
+from smartmem_mlir.transforms.row_group import Kind, RowGroup
 
 
 def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | None:
@@ -46,10 +46,11 @@ def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
         table = dict(zip([*arguments, plan.group.output.value], buffers, strict=True))
         RowEmitter(plan, table).emit(ids[0])
 
+    reduces = any(step.kind is Kind.REDUCE for step in plan.group.steps)
     boxes = tuple(walks(plan.tiling, plan.refined, plan.group.extents))
     kernel = Kernel(
         op=op,
-        stem=f"rows_{plan.tiling.num_rows}x{plan.columns}",
+        stem=f"{'rows' if reduces else 'map'}_{plan.tiling.num_rows}x{plan.columns}",
         variant=f"{plan.block_rows}",
         work=plan.work_of(plan.tiling.num_rows),
         cost=price(plan.workgroups, plan.work_of(plan.block_rows)),
@@ -61,10 +62,12 @@ def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
         rows=RowBlocks(
             count=plan.tiling.num_rows,
             tile=1,
-            written=RowRead(boxes, plan.group.output),
-            reads=tuple(RowRead(boxes, read) for read in plan.reads),
+            written=RowRead(op, boxes, plan.group.output),
+            reads=tuple(RowRead(op, boxes, read) for read in plan.reads),
             work=plan.work_of,
             of=lambda rows: _kernel(op, replace(plan, block_rows=rows)),
         ),
+        # IREE computes the rest as well, and joins it to what it computes besides.
+        alone=reduces or bool(plan.group.border),
     )
     return kernel

@@ -10,8 +10,7 @@ several lines of an image, fails the test.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -33,18 +32,30 @@ class RowRead:
     """Elements that a row reads or writes.
 
     Args:
+        op: The operation that it is about, for claims.
         walk: The boxes of the kernel's space in which it does; their first dimension counts rows.
         read: What.
     """
 
+    op: ir.Operation
     walk: tuple[Walk, ...]
     read: Read
+    _steps: dict[int, int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @cached_property
-    def step(self) -> int | None:
-        """W if row r stays within the elements from r*W to (r+1)*W; None if there is no such W."""
+    def step(self, together: int = 1) -> int | None:
+        """W if rows, so many at a time, stay within the elements from r*W to (r+1)*W; None if there is no such W.
+
+        Args:
+            together: Rows that count as one.
+        """
+        if together not in self._steps:
+            self._steps[together] = self._step(together)
+        return self._steps[together]
+
+    def _step(self, together: int) -> int | None:
         found: set[int] = set()
-        for walk in self.walk:
+        for fine in self.walk:
+            walk = _coarse(fine, together)
             (address,) = simplify_exprs([self.read.address.substitute(walk.group)], Box.of(walk.extents))
             step = address.coefficient(Dim(0))
             if step < 1 or simplify_exprs([address // step], Box.of(walk.extents)) != (dim(0),):
@@ -52,12 +63,22 @@ class RowRead:
             found.add(step)
         return found.pop() if len(found) == 1 else None
 
-    def claim(self, op: ir.Operation) -> None:
+    def claim(self, together: int) -> None:
         """Claims that there is such a W."""
-        step = self.step
+        step = self.step(together)
         assert step is not None, "only rows that are told apart run block by block"
         for walk in self.walk:
-            claim_rows_of(op, walk, self.read, step)
+            claim_rows_of(self.op, _coarse(walk, together), self.read, step)
+
+
+def _coarse(walk: Walk, together: int) -> Walk:
+    """The walk with rows taken together: the first dimension counts the bundles, the last one the rows in a bundle."""
+    if together == 1:
+        return walk
+    rank = len(walk.extents)
+    moved = [dim(0) * together + dim(rank), *(dim(i) for i in range(1, rank))]
+    kernel, group = ([expr.substitute(moved) for expr in exprs] for exprs in (walk.kernel, walk.group))
+    return Walk((walk.extents[0] // together, *walk.extents[1:], together), tuple(kernel), tuple(group), walk.space)
 
 
 @dataclass(frozen=True)
@@ -80,7 +101,8 @@ class RowBlocks:
     work: Callable[[int], float]
     of: Callable[[int], Kernel]
 
-    def writes(self) -> int | None:
-        """Elements of the result that a row writes; None if rows do not write the result one after the other."""
-        step = self.written.step if self.count > 1 else None
-        return step if step is not None and step * self.count == prod(shape_of(self.written.read.value)) else None
+    def writes(self, together: int) -> int | None:
+        """Elements of the result that so many rows write; None if rows do not write the result one after the other."""
+        step = self.written.step(together) if self.count > together else None
+        whole = prod(shape_of(self.written.read.value))
+        return step if step is not None and step * self.count == whole * together else None

@@ -8,7 +8,7 @@ few rows of long products keep fewer workers busy than separate kernels would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import lcm
 
 from mlir import ir
@@ -44,7 +44,9 @@ def row_stages(
     while (found := _next(members, left, refused, place)) is not None:
         refused.add(found.op.results[0])
         together = [*members, found]
-        if not fits(together) or not follows(found, members, is_ready):
+        made = {value for member in members for value in member.op.results}
+        ready = all(value in made or is_ready(value) for value in found.op.operands)
+        if not ready or not fits(together) or not run_along(together):
             continue
         price_together = _cheapest(together)[0]
         if price_together <= cost + found.cost + LAUNCH_WORK * sum(WORKERS):
@@ -53,7 +55,8 @@ def row_stages(
         return members
     _claim(members)
     rows = _cheapest(members)[1]
-    return [blocks.of(rows) for member in members if (blocks := member.rows) is not None]
+    count = _count(members)
+    return [blocks.of(rows * (blocks.count // count)) for member in members if (blocks := member.rows) is not None]
 
 
 def _next(
@@ -67,49 +70,53 @@ def _next(
     return left[min(open_, key=lambda result: place.of(results[result]))] if open_ else None
 
 
-def follows(kernel: Kernel, members: Sequence[Kernel], is_ready: Callable[[ir.Value], bool]) -> bool:
-    """Whether each row of a kernel needs nothing but that row of the members, and what is known before them."""
-    blocks = kernel.rows
-    if blocks is None or any(member.rows is None or member.rows.count != blocks.count for member in members):
+def run_along(members: Sequence[Kernel]) -> bool:
+    """Whether each row of a member needs of the other members nothing but that row; rows of the coarsest member."""
+    count = _count(members)
+    stages = [member.rows for member in members if member.rows is not None]
+    if len(stages) < len(members) or count < 2 or any(stage.count % count for stage in stages):
         return False
-    made = {member.op.results[0]: member.rows for member in members}
-    return all(is_ready(value) for value in kernel.op.operands if value not in made) and all(
-        _same_rows(blocks, kernel.op, value, producer)
-        for value, producer in made.items()
-        if producer is not None and value in list(kernel.op.operands)
-    )
+    for producer, reader, reads in _pairs(members):
+        step = producer.writes(producer.count // count)
+        if step is None or not reads or any(read.step(reader.count // count) != step for read in reads):
+            return False
+    return True
 
 
-def _same_rows(reader: RowBlocks, op: ir.Operation, value: ir.Value, producer: RowBlocks) -> bool:
-    step = producer.writes()
-    reads = _reads(reader, op, value)
-    return step is not None and bool(reads) and all(read.step == step for read in reads)
+def _count(members: Sequence[Kernel]) -> int:
+    """Rows of the coarsest member."""
+    return min((member.rows.count for member in members if member.rows is not None), default=0)
 
 
-def _reads(blocks: RowBlocks, op: ir.Operation, value: ir.Value) -> list[RowRead]:
-    """How a group reads one of its operands."""
-    arguments = op.regions[0].blocks[0].arguments
-    inner = [argument for argument, operand in zip(arguments, op.operands, strict=True) if operand == value]
-    return [read for read in blocks.reads if read.read.value in inner]
+def _pairs(members: Sequence[Kernel]) -> Iterator[tuple[RowBlocks, RowBlocks, list[RowRead]]]:
+    """Each member that another one reads, that one, and how it reads it."""
+    for reader in members:
+        arguments = reader.op.regions[0].blocks[0].arguments
+        for producer in members:
+            value = producer.op.results[0]
+            inner = [a for a, operand in zip(arguments, reader.op.operands, strict=True) if operand == value]
+            if inner and reader.rows is not None and producer.rows is not None:
+                yield producer.rows, reader.rows, [read for read in reader.rows.reads if read.read.value in inner]
 
 
 def _cheapest(members: Sequence[Kernel]) -> tuple[float, int]:
-    """The price of the launch, and how many rows a workgroup computes."""
+    """The price of the launch, and how many rows of the coarsest member a workgroup computes."""
     stages = [member.rows for member in members if member.rows is not None]
-    count = stages[0].count
+    count = _count(members)
     # Whole tiles of one stage or of all.
-    tiles = {stage.tile for stage in stages}
+    tiles = {stage.tile for stage in stages if stage.count == count}
     blocks = {min(count, tile * n) for tile in (*tiles, lcm(*tiles)) for n in sizes(-(-count // tile))}
-    return min((price(-(-count // rows), sum(stage.work(rows) for stage in stages)), rows) for rows in blocks)
+
+    def work(rows: int) -> float:
+        return sum(stage.work(rows * (stage.count // count)) for stage in stages)
+
+    return min((price(-(-count // rows), work(rows)), rows) for rows in blocks)
 
 
 def _claim(members: Sequence[Kernel]) -> None:
     """Claims that rows are written where they are read."""
-    for member in members:
-        for producer in members:
-            value = producer.op.results[0]
-            if member.rows is None or producer.rows is None or value not in list(member.op.operands):
-                continue
-            producer.rows.written.claim(producer.op)
-            for read in _reads(member.rows, member.op, value):
-                read.claim(member.op)
+    count = _count(members)
+    for producer, reader, reads in _pairs(members):
+        producer.written.claim(producer.count // count)
+        for read in reads:
+            read.claim(reader.count // count)
