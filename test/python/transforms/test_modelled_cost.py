@@ -1,8 +1,8 @@
 """No pass that eliminates layout transformations raises their modelled cost, on any small model of the zoo.
 
 The cost is what computing every view by itself would read and write. Reshapes are free, since they move nothing, and so
-are views of weights, which are evaluated when the model is compiled. A pass may put views where the composition behind it
-takes them away again, so that a step is a pass and the composition that follows it.
+are views of weights, which are evaluated when the model is compiled. A pass may put views where the composition behind
+it takes them away again, so that a step is a pass and the composition that follows it.
 """
 
 from __future__ import annotations
