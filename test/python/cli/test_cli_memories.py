@@ -51,6 +51,7 @@ def test_every_memory_and_reason_is_told(smartmem: Smartmem, model: Path, tmp_pa
     content = json.loads(smartmem("explain", folder, "--json").out)["memories"]
     assert content["by_memory"]["image2d"] == {"tensors": 3, "bytes": 2848}
     assert content["in_buffers"]["program-output"] == {"tensors": 1, "bytes": 384}
+    assert sum(row["tensors"] for row in content["in_buffers"].values()) == content["by_memory"]["buffer"]["tensors"]
     by_shape = {tuple(each["shape"]): each for each in content["tensors"]}
     assert sum(each["bytes"] for each in content["tensors"]) == sum(
         row["bytes"] for row in content["by_memory"].values()
