@@ -28,7 +28,10 @@ def explain_model(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the graph.", show_default=False)
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="How many of the transformations that are left, and of the tensors that are no images, are listed.")] = 10,
+    top: Annotated[
+        int,
+        typer.Option(min=0, help="How many of the transformations that are left and of tensors in no image are listed."),
+    ] = 10,
     against: Annotated[
         Path | None,
         typer.Option(
