@@ -30,7 +30,7 @@ def explain_model(
     ] = None,
     top: Annotated[
         int,
-        typer.Option(min=0, help="How many of the transformations that are left and of tensors in no image are listed."),
+        typer.Option(min=0, help="How many transformations that are left, and tensors in no image, are listed."),
     ] = 10,
     against: Annotated[
         Path | None,
