@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from mlir import ir
 
 from smartmem_mlir.errors import CompilerError
 from smartmem_mlir.iree.flow.images import check_images
+from smartmem_mlir.iree.flow.read import summarize
+from smartmem_mlir.iree.flow.summary import FlowSummary
 
 
 def shader(name: str, *images: int) -> str:
@@ -25,14 +29,14 @@ def dispatch(result: str, name: str, *operands: str) -> str:
     return f'{result} = "flow.dispatch"({", ".join(operands)}) {entry} : ({types}) -> tensor<6x4xf32>\n'
 
 
-KERNELS = shader("write", 1) + shader("read", 0) + shader("plain")
+KERNELS = shader("write", 1) + shader("read", 0) + shader("plain") + shader("to_image_2x3", 1)
 
 
-def check(body: str) -> object:
+def check(body: str, task: Callable[[ir.Module], object] = check_images) -> object:
     text = f'{KERNELS}"util.func"() ({{ ^bb0(%x: tensor<6x4xf32>):\n{body} }}) {{sym_name = "main"}} : () -> ()'
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
-        return check_images(ir.Module.parse(text))
+        return task(ir.Module.parse(text))
 
 
 def test_from_shader_to_shader_is_right_and_counted() -> None:
@@ -46,6 +50,14 @@ def test_from_shader_to_shader_is_right_and_counted() -> None:
     assert found.tensors == 1  # type: ignore[attr-defined]
     assert found.activation_bytes == 6 * 96  # type: ignore[attr-defined]
     assert found.activation_image_bytes == 2 * 96  # type: ignore[attr-defined]
+
+
+def test_a_copy_into_an_image_is_data_movement() -> None:
+    body = dispatch("%a", "to_image_2x3", "%x") + dispatch("%b", "read", "%a")
+    found = check(body + '"util.return"(%b) : (tensor<6x4xf32>) -> ()', summarize)
+    assert isinstance(found, FlowSummary)
+    assert {kernel.name: kernel.kind for kernel in found.entries} == {"to_image_2x3": "movement", "read": "extern"}
+    assert (found.movement_kernels, found.movement_bytes) == (1, 2 * 96)
 
 
 def test_without_images_there_is_nothing_to_say() -> None:

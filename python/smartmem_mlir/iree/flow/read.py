@@ -20,6 +20,7 @@ from smartmem_mlir.iree.flow.images import check_images
 from smartmem_mlir.iree.flow.movement import body_kind, computes_on_vectors
 from smartmem_mlir.iree.flow.summary import Copy, FlowSummary, Kernel, KernelKind
 from smartmem_mlir.iree.flow.traffic import body_traffic, tensor_bytes
+from smartmem_mlir.kernels.spirv.metadata import COPY_STEM
 
 _SYMBOL = r'@("(?:[^"\\]|\\.)*"|[\w$.-]+)'
 _ENTRY_POINT = re.compile(rf"entry_points = \[{_SYMBOL}::{_SYMBOL}")
@@ -157,7 +158,8 @@ def _describe(
     if body is None:
         # A shader: it reads its operands and writes its results, each once.
         given, made = traffic[entry]
-        return Kernel(name=entry[1], kind="extern", calls=0, read_bytes=given, written_bytes=made)
+        shader: KernelKind = "movement" if entry[1].startswith(COPY_STEM) else "extern"
+        return Kernel(name=entry[1], kind=shader, calls=0, read_bytes=given, written_bytes=made)
     read, written = body_traffic(body)
     return Kernel(name=entry[1], kind=body_kind(body), calls=0, read_bytes=read, written_bytes=written)
 

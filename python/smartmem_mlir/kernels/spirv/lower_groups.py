@@ -21,6 +21,7 @@ from smartmem_mlir.kernels.groups import (
 from smartmem_mlir.kernels.spirv.assign import Choice, MemoryRates, Storage, assign_memories
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
 from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, pack, row_kernel
+from smartmem_mlir.kernels.spirv.metadata import COPY_STEM
 from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Placement
 from smartmem_mlir.kernels.spirv.plan import GpuLimits, ShaderPlan
 from smartmem_mlir.kernels.spirv.shader import Interface, assemble
@@ -193,7 +194,7 @@ class _Lowering:
     def _copy(self, value: ir.Value, image: ImageShape, once: bool = False) -> ir.Value:
         """A tensor in an image, copied at the insertion point, or when the module is loaded."""
         half = is_f16(value.type)
-        key = f"to_image_{'x'.join(map(str, image.extents))}{'_f16' if half else ''}"
+        key = f"{COPY_STEM}{'x'.join(map(str, image.extents))}{'_f16' if half else ''}"
         if key not in self.names:
             self.names[key] = unique(key, self._taken)
             binary, workgroups = to_image(self.names[key], image, half, self.device.spirv_version)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+COPY_STEM = "to_image_"
+"""How names of shaders begin that only copy a tensor into an image: they are data movement."""
+
 _HEADER_WORDS = 5
 _OP_MODULE_PROCESSED = 330
 _OP_DECORATE, _OP_MEMBER_DECORATE = 71, 72
