@@ -33,12 +33,20 @@ def is_map(op: ir.Operation) -> bool:
 
 
 def grow_map(op: ir.Operation, order: Positions) -> RowGroup | None:
-    """The largest map that starts with an elementwise operation."""
+    """The largest map that starts with an elementwise operation.
+
+    None where it reads what is stacked from several tensors: whoever computes that can do the rest at once, and a
+    kernel that does nothing but stack would be left.
+    """
     growth = RowGrowth.start(op, reduces=False)
     if growth is None:
         return None
     members = grow(op, order, growth.add)
-    return read_map_group([*members, *border_of(members)])
+    group = read_map_group([*members, *border_of(members)])
+    if group is None:
+        return None
+    reads = [argument.value for step in group.steps for argument in step.arguments if not isinstance(argument, int)]
+    return None if any(is_view(defining_op(value)) for value in reads) else group
 
 
 def read_map_group(members: Sequence[ir.Operation]) -> RowGroup | None:

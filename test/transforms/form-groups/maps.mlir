@@ -36,3 +36,22 @@ func.func @bias(%x: tensor<4x5x32xf32>, %b: tensor<32xf32>) -> tensor<4x5x32xf32
   } -> tensor<4x5x32xf32>
   return %0 : tensor<4x5x32xf32>
 }
+
+// What stacks two tensors can add to them as well: no map, which would leave the stacking alone.
+// CHECK-LABEL: func.func @stacked
+// CHECK-NOT: smartmem.group
+// CHECK: return
+func.func @stacked(%x: tensor<4x5x32xf32>, %y: tensor<2x5x32xf32>, %b: tensor<32xf32>) -> tensor<6x5x32xf32> {
+  %v = smartmem.view %x, %y pieces [
+    [0 to 4, 0 to 5, 0 to 32] from 0 at (d0, d1, d2) -> (d0, d1, d2),
+    [4 to 6, 0 to 5, 0 to 32] from 1 at (d0, d1, d2) -> (d0 - 4, d1, d2)
+  ] : (tensor<4x5x32xf32>, tensor<2x5x32xf32>) -> tensor<6x5x32xf32>
+  %e = tensor.empty() : tensor<6x5x32xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #channel, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%v, %b : tensor<6x5x32xf32>, tensor<32xf32>) outs(%e : tensor<6x5x32xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<6x5x32xf32>
+  return %0 : tensor<6x5x32xf32>
+}

@@ -84,10 +84,9 @@ def _row_blocks(op: ir.Operation, plan: KernelPlan) -> RowBlocks:
     reads += [RowRead(op, part, read) for read, part in _parts(plan)]
     return RowBlocks(
         count=tiling.num_rows,
-        tile=plan.tile_rows,
         written=RowRead(op, whole, group.output),
         reads=tuple(reads),
-        work=lambda rows: plan.work_of(rows, tiling.num_panels),
+        work=lambda rows: plan.in_rows(rows).work_of(rows, tiling.num_panels),
         of=lambda rows: _kernel(op, plan.in_rows(rows), f"rows {rows}"),
     )
 

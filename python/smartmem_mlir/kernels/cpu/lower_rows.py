@@ -16,7 +16,9 @@ from smartmem_mlir.kernels.cpu.row_plan import RowPlan, plan_rows
 from smartmem_mlir.kernels.cpu.rows import RowEmitter
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.group_claims import claim_rows
+from smartmem_mlir.transforms.map_group import is_copy
 from smartmem_mlir.transforms.row_group import Kind, RowGroup
+from smartmem_mlir.transforms.view_ops import is_view
 
 
 def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | None:
@@ -61,13 +63,12 @@ def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
         beside=lambda _: kernel,
         rows=RowBlocks(
             count=plan.tiling.num_rows,
-            tile=1,
             written=RowRead(op, boxes, plan.group.output),
             reads=tuple(RowRead(op, boxes, read) for read in plan.reads),
             work=plan.work_of,
             of=lambda rows: _kernel(op, replace(plan, block_rows=rows)),
         ),
         # IREE computes the rest as well, and joins it to what it computes besides.
-        alone=reduces or bool(plan.group.border),
+        alone=reduces or (bool(plan.group.border) and not all(is_copy(op) or is_view(op) for op in plan.group.members)),
     )
     return kernel

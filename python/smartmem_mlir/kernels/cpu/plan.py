@@ -112,8 +112,11 @@ class KernelPlan:
         return replace(self, block_rows=row_tiles * self.tile_rows, block_panels=panels)
 
     def in_rows(self, rows: int) -> KernelPlan:
-        """The same plan with all panels of so many rows in a workgroup."""
-        return replace(self, block_rows=rows, block_panels=self.tiling.num_panels)
+        """The same plan with all panels of so many rows in a workgroup, in tiles that divide them best."""
+        tallest = min(self.tile_rows, rows)
+        fitting = range(max(1, tallest * 3 // 4), tallest + 1)
+        tile_rows = min(fitting, key=lambda tile: (-(-rows // tile) * tile, -tile))
+        return replace(self, tile_rows=tile_rows, block_rows=rows, block_panels=self.tiling.num_panels)
 
 
 def plan_contraction(group: ContractionGroup, cpu: CpuVectors, constant_rhs: bool) -> KernelPlan | None:

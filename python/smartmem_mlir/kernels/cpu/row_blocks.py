@@ -87,7 +87,6 @@ class RowBlocks:
 
     Args:
         count: Rows of the kernel.
-        tile: Rows that it computes at a time.
         written: Where a row writes.
         reads: Everything that is read.
         work: Of a workgroup of so many rows, in multiply-adds.
@@ -95,7 +94,6 @@ class RowBlocks:
     """
 
     count: int
-    tile: int
     written: RowRead
     reads: tuple[RowRead, ...]
     work: Callable[[int], float]

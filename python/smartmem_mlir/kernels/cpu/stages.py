@@ -9,7 +9,6 @@ few rows of long products keep fewer workers busy than separate kernels would.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import lcm
 
 from mlir import ir
 
@@ -103,14 +102,11 @@ def _cheapest(members: Sequence[Kernel]) -> tuple[float, int]:
     """The price of the launch, and how many rows of the coarsest member a workgroup computes."""
     stages = [member.rows for member in members if member.rows is not None]
     count = _count(members)
-    # Whole tiles of one stage or of all.
-    tiles = {stage.tile for stage in stages if stage.count == count}
-    blocks = {min(count, tile * n) for tile in (*tiles, lcm(*tiles)) for n in sizes(-(-count // tile))}
 
     def work(rows: int) -> float:
         return sum(stage.work(rows * (stage.count // count)) for stage in stages)
 
-    return min((price(-(-count // rows), work(rows)), rows) for rows in blocks)
+    return min((price(-(-count // rows), work(rows)), rows) for rows in sizes(count))
 
 
 def _claim(members: Sequence[Kernel]) -> None:
