@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from smartmem_mlir.iree.stored_parameters import evaluate_view
 from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
 
-BENCHMARK_SECONDS = 2
+BENCHMARK_SECONDS = 1
+PROFILED_RUNS = 20
 
 
 def write_weights(pack: Path, model: str, folder: Path) -> Path:
@@ -76,27 +78,59 @@ def verify(compiled: smartmem_mlir.CompiledModel, pack: Path, model: str) -> flo
 
 def time_ms(folder: Path, archive: Path, report: Any) -> float:
     """Median wall time of one inference, by IREE's own benchmark tool."""
+    flags = [
+        f"--benchmark_min_time={BENCHMARK_SECONDS}s",
+        "--benchmark_repetitions=5",
+        "--benchmark_report_aggregates_only=true",
+    ]
+    said = _run(_tool("iree-benchmark-module"), *_call(folder, archive, report), *flags)
+    found = re.search(r"real_time_median\s+([\d.]+) (ms|us)", said)
+    if found is None:
+        raise RuntimeError(said[-500:])
+    return float(found[1]) / (1000 if found[2] == "us" else 1)
+
+
+def device_ms(folder: Path, archive: Path, report: Any) -> float:
+    """Time of all kernels of one inference on the device, by timestamps around each."""
+    with tempfile.TemporaryDirectory() as temporary:
+        profile = Path(temporary) / "profile"
+        flags = [
+            f"--benchmark_min_time={PROFILED_RUNS}x",
+            "--device_profiling_mode=dispatch-events",
+            f"--device_profiling_output={profile}",
+        ]
+        _run(_tool("iree-benchmark-module"), *_call(folder, archive, report), *flags)
+        said = _run(_tool("iree-profile"), "dispatch", str(profile))
+    times = [int(total) for total in re.findall(r"time_ns:.* total=(\d+)", said)]
+    if not times:
+        raise RuntimeError(said[-500:])
+    return sum(times) / PROFILED_RUNS / 1e6
+
+
+def _call(folder: Path, archive: Path, report: Any) -> list[str]:
+    """How IREE's tools run the module."""
     inputs = [f"--input={'x'.join(map(str, (*i.shape, i.dtype)))}=1" for i in report.inputs]
     inputs += storage_flags([info.spec for info in report.outputs], report.transient_bytes)
-    command = [
-        str(Path(sys.executable).with_name("iree-benchmark-module")),
+    return [
         f"--module={folder / 'model.vmfb'}",
         f"--parameters=model={archive}",
         "--device=vulkan",
         "--vulkan_dispatch_abi=descriptor",
         "--function=main",
-        f"--benchmark_min_time={BENCHMARK_SECONDS}s",
-        "--benchmark_repetitions=5",
-        "--benchmark_report_aggregates_only=true",
         *inputs,
     ]
-    if not Path(command[0]).is_file():
-        command[:1] = [sys.executable, "-m", "iree._runtime.scripts.iree_benchmark_module"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    found = re.search(r"real_time_median\s+([\d.]+) (ms|us)", done.stdout)
-    if found is None:
-        raise RuntimeError((done.stdout + done.stderr)[-500:])
-    return float(found[1]) / (1000 if found[2] == "us" else 1)
+
+
+def _tool(name: str) -> list[str]:
+    installed = Path(sys.executable).with_name(name)
+    if installed.is_file():
+        return [str(installed)]
+    return [sys.executable, "-m", f"iree._runtime.scripts.{name.replace('-', '_')}"]
+
+
+def _run(tool: list[str], *arguments: str) -> str:
+    done = subprocess.run([*tool, *arguments], capture_output=True, text=True, timeout=300, check=False)
+    return done.stdout + done.stderr
 
 
 def main() -> None:
@@ -123,6 +157,7 @@ def main() -> None:
                 row |= {"total_bytes": flow.total_bytes}
                 row |= {"relative_l2": verify(compiled, arguments.pack, model)}
                 row |= {"ms": time_ms(folder, archive, compiled.report)}
+                row |= {"device_ms": device_ms(folder, archive, compiled.report)}
             except (SmartMemError, RuntimeError, subprocess.TimeoutExpired) as error:
                 row["error"] = str(error)
             print(json.dumps(row), flush=True)

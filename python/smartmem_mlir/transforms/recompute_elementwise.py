@@ -20,7 +20,7 @@ from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.transforms.access_folding import reads_index
 from smartmem_mlir.transforms.claims import access_view, claim, is_recorded
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
-from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import (
     Access,
     StructuredOp,
@@ -46,10 +46,16 @@ CHEAP = frozenset(
     }
 )
 """Operations whose result costs less than the load that it saves."""
+EXTENSIONS = frozenset({"arith.extf", "linalg.yield"})
+"""Those whose result is the same number in more bytes."""
 
 
-def recompute_elementwise(root: ir.Operation) -> int:
+def recompute_elementwise(root: ir.Operation, conversions: bool = False) -> int:
     """Moves cheap elementwise operations into every user, where that reads no more bytes than before.
+
+    Args:
+        root: The module.
+        conversions: Whether only extensions to a wider type are moved, but those into a single elementwise user too.
 
     Returns:
         How many operations were moved into their users.
@@ -60,7 +66,7 @@ def recompute_elementwise(root: ir.Operation) -> int:
     positions = {result: position for position, op in enumerate(operations) for result in op.results}
     for position in range(len(operations)):
         # Read from the list only now: the operation may have been replaced, where it stood, by one that took others in.
-        replaced = _move_into_users(operations[position])
+        replaced = _move_into_users(operations[position], conversions)
         moved += bool(replaced)
         for old, new in replaced:
             at = positions[old.results[0]]
@@ -71,15 +77,15 @@ def recompute_elementwise(root: ir.Operation) -> int:
     return moved
 
 
-def _move_into_users(op: ir.Operation) -> list[tuple[ir.Operation, ir.Operation]]:
+def _move_into_users(op: ir.Operation, conversions: bool) -> list[tuple[ir.Operation, ir.Operation]]:
     """Each user of `op` with its replacement, in use already; nothing if `op` is not to be moved."""
     producer = read_structured(op)
-    if producer is None or not _is_cheap(producer):
+    if producer is None or not _is_cheap(producer, EXTENSIONS if conversions else CHEAP):
         return []
     readers = list(dict.fromkeys(users(op.results[0])))
     consumers = [read_structured(reader) for reader in readers]
     # With one elementwise user the code generator fuses the two as they are.
-    if len(consumers) == 1 and (consumers[0] is None or consumers[0].is_elementwise):
+    if not conversions and len(consumers) == 1 and (consumers[0] is None or consumers[0].is_elementwise):
         return []
     if not all(consumer is not None and _can_take(consumer, op.results[0]) for consumer in consumers):
         return []
@@ -92,11 +98,11 @@ def _move_into_users(op: ir.Operation) -> list[tuple[ir.Operation, ir.Operation]
     return replaced
 
 
-def _is_cheap(op: StructuredOp) -> bool:
-    """Few operations, one input as large as the result and the others broadcast: inputs are read like the result."""
+def _is_cheap(op: StructuredOp, cheap: frozenset[str]) -> bool:
+    """Few such operations, one input as large as the result, the others broadcast: as many reads as of the result."""
     if not op.is_elementwise or len(op.outputs) != 1 or reads_index(op):
         return False
-    if any(inner.operation.name not in CHEAP for inner in op.body.operations) or len(list(op.body.operations)) > 4:
+    if any(inner.operation.name not in cheap for inner in op.body.operations) or len(list(op.body.operations)) > 4:
         return False
     if not all(is_projection(access) for access in op.accesses) or _uses_output(op):
         return False
@@ -207,6 +213,10 @@ class RecomputeElementwise(Pass):
     argument: ClassVar[str] = "smartmem-recompute-elementwise"
     example: ClassVar[str] = "layer_norm.mlir"
 
+    conversions: bool = option(
+        False, "move only extensions to a wider type, such as that of an f16 model's norms to f32"
+    )
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        recompute_elementwise(op)
+        recompute_elementwise(op, self.conversions)

@@ -29,6 +29,7 @@ PASSES: tuple[str, ...] = (
     "compose_views.ComposeViews",
     "convert_to_iree.ConvertToIree",
     "drop_unit_dims.DropUnitDims",
+    "drop_unused_results.DropUnusedResults",
     "externalize_constants.ExternalizeConstants",
     "fold_layouts.FoldLayouts",
     "fold_parameter_views.FoldParameterViews",

@@ -15,6 +15,7 @@ from functools import partial
 from typing import ClassVar
 
 from mlir import ir
+from mlir.dialects import arith, linalg
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import dims
@@ -28,6 +29,7 @@ from smartmem_mlir.transforms.structured import (
     Access,
     StructuredOp,
     build_generic,
+    build_generic_with,
     coordinates_of_dims,
     element_type,
     read_structured,
@@ -94,12 +96,16 @@ def _find_scale(contraction: StructuredOp, number: int) -> tuple[StructuredOp, A
     scale = read_structured(op)
     if scale is None or not _is_scale(scale):
         return None
-    # A sum in a wider type is not to be scaled in the narrower one.
-    if element_type(scale.outputs[0].type) != element_type(contraction.outputs[0].type):
+    if not _is_at_least(element_type(contraction.outputs[0].type), element_type(scale.outputs[0].type)):
         return None
     read = simplify_exprs([expr.substitute(access) for expr in scale.input_accesses[1]], Box.of(contraction.extents))
     summed = {d for d, reduced in enumerate(contraction.reductions) if reduced}
     return None if any(expr.dims & summed for expr in read) else (scale, read)
+
+
+def _is_at_least(sum_type: ir.Type, scale_type: ir.Type) -> bool:
+    """Whether a sum of this type may be scaled, in its own type, by what its terms were scaled by in another."""
+    return sum_type == scale_type or (isinstance(sum_type, ir.F32Type) and isinstance(scale_type, ir.F16Type))
 
 
 def _is_quotient(op: StructuredOp) -> bool:
@@ -138,16 +144,23 @@ def _unscale(contraction: StructuredOp, number: int, scale: StructuredOp, read: 
         factor, factor_access = projected_read(scale.inputs[1], wanted, shape, partial(_make_view, made))
         _claim_factor(contraction, number, scale, factor_access, made)
         identity = dims(len(shape))
-        scaled = build_generic(
+        scaled = build_generic_with(
             [product.results[0], factor],
             [output],
             [identity, factor_access, identity],
             [False] * len(shape),
-            scale.body,
+            partial(_scale_element, quotient=_is_quotient(scale)),
         )
     op.results[0].replace_all_uses_with(scaled.results[0])
     op.erase()
     return replace(contraction, op=product.operation, inputs=tuple(inputs), body=product.regions[0].blocks[0])
+
+
+def _scale_element(arguments: Sequence[ir.Value], quotient: bool) -> None:
+    element, factor, _ = arguments
+    if factor.type != element.type:
+        factor = arith.extf(element.type, factor)
+    linalg.YieldOp([arith.divf(element, factor) if quotient else arith.mulf(element, factor)])
 
 
 def _without_scale(value: ir.Value, scale: StructuredOp) -> ir.Value:

@@ -129,10 +129,14 @@ class _Lowering:
             evidence.memories += memories.told
         self._memories = memories
         self._copies: dict[tuple[ir.Value, ir.Block], ir.Value] = {}
+        # Erased together: a new result must not get the address by which an erased one is known.
+        self._replaced: list[ir.Operation] = []
         for number, kernel in enumerate(self.kernels):
             tell_views(kernel.op)
             with ir.InsertionPoint(kernel.op), kernel.op.location:
                 self._lower(kernel, packed[number])
+        for op in reversed(self._replaced):
+            op.erase()
         return len(self.kernels)
 
     def _lower(self, kernel: Kernel, packed: ir.Value | None) -> None:
@@ -151,7 +155,7 @@ class _Lowering:
         if result in self._memories.tensors:
             self._memories.tensors[made] = self._memories.tensors[result]
         result.replace_all_uses_with(made)
-        op.erase()
+        self._replaced.append(op)
 
     def _given(self, kernel: Kernel, argument: ir.Value, packed: ir.Value | None) -> tuple[ir.Value, Placement | None]:
         """What a kernel reads as one of its arguments, and where that is."""

@@ -348,7 +348,7 @@ def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
         address = split_address(read.address, plan.tiling)
         whole = address is not None and direction_of(read.value, address, plan.tiling) is Direction.LANES
         after += plan.rows * (1 if whole else WIDTH) * _LOAD_ISSUE * waves
-    return trips * max(_LOAD_LATENCY / plan.unroll, waves * issue) + gather + after
+    return trips * max(_LOAD_LATENCY, waves * issue) + gather + after
 
 
 __all__ = ["LANE", "Direction", "GpuLimits", "Operand", "ShaderPlan", "plan_contraction"]

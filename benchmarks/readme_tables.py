@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""The tables of the README, from `results/`; writes them between their markers.
+
+python benchmarks/readme_tables.py          # after a campaign
+python benchmarks/readme_tables.py --check  # exit 1 if the README says something else
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from smartmem_mlir.bench.report import read_json
+from smartmem_mlir.bench.results import Campaign, Measurement
+from smartmem_mlir.bench.tables import counted, find, table
+from smartmem_mlir.bench.timing import format_ms, geometric_mean
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+TITLES = {
+    "autoformer": "AutoFormer-B",
+    "biformer": "BiFormer",
+    "crossformer": "CrossFormer",
+    "cswin": "CSwin",
+    "efficientvit": "EfficientViT-L1",
+    "flatten": "FLatten-Swin",
+    "smt": "SMT",
+    "swin": "Swin-T",
+    "vit": "ViT-B/16",
+    "conformer": "Conformer",
+    "sd-text-encoder": "SD text encoder",
+    "sd-unet": "SD UNet",
+    "sd-vae-decoder": "SD VAE decoder",
+    "pythia": "Pythia-1B",
+    "pythia-70m": "Pythia-70m",
+    "convnext": "ConvNeXt-T",
+    "regnet": "RegNetY-3.2GF",
+    "resnext": "ResNeXt-50",
+    "yolo": "detector",
+    "resnet50": "ResNet-50",
+    "fst": "style transfer",
+}
+RIVALS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "litert": "LiteRT", "ncnn": "ncnn"}
+THREADS = 2
+
+
+def cpu_table(campaign: Campaign, paper: Mapping[str, Any]) -> str:
+    """Kernels and latency of every model, beside the paper's operators and every rival."""
+    models = {model.facts.name: model for model in campaign.models}
+    header = [
+        "model",
+        "operators, paper",
+        "kernels, plain IREE",
+        "SmartMem",
+        "ms: SmartMem",
+        "plain IREE",
+        *RIVALS.values(),
+    ]
+    rows = []
+    ratios: dict[str, list[float]] = {engine: [] for engine in ("iree", *RIVALS)}
+    for name, title in TITLES.items():
+        if name not in models:
+            continue
+        operators = paper.get(name, {}).get("operators", {}).get("SmartMem")
+        counts = {m.engine: m.counts.kernels for m in counted(models[name]) if m.counts is not None}
+        kernels = [counts.get(engine, "") for engine in ("iree", "smartmem")]
+        cells = {engine: find(models[name], engine, THREADS) for engine in ("smartmem", "iree", *RIVALS)}
+        times = {engine: cell.median_ms if cell else None for engine, cell in cells.items()}
+        best = min((time for time in times.values() if time is not None), default=None)
+        rows.append([title, str(operators or ""), *map(str, kernels), *(_cell(cell, best) for cell in cells.values())])
+        ours = times["smartmem"]
+        for engine, values in ratios.items():
+            if ours is not None and (theirs := times[engine]) is not None:
+                values.append(theirs / ours)
+    means = [f"{geometric_mean(values):.2f}× of {len(values)}" if values else "" for values in ratios.values()]
+    rows.append(["*their time over ours, geometric mean*", "", "", "", "", *means])
+    return table(header, rows)
+
+
+def _cell(cell: Measurement | None, best: float | None) -> str:
+    if cell is None:
+        return ""
+    if cell.median_ms is None:
+        return cell.status
+    text = format_ms(cell.median_ms)
+    return f"**{text}**" if cell.median_ms == best else text
+
+
+def h200_table(results: Mapping[str, Any]) -> str:
+    """Kernels, device time and wall time on the GPU."""
+    rows = []
+    by_module = {(r["model"], r["baseline"], r["dtype"], r["entry"]): r for r in results["rows"]}
+    for name, title in TITLES.items():
+        plain, ours = by_module.get((name, True, "f32", "plain")), by_module.get((name, False, "f32", "plain"))
+        if plain is None or ours is None:
+            continue
+        fast, half = by_module.get((name, False, "f32", "in-place")), by_module.get((name, False, "f16", "in-place"))
+        rows.append(
+            [
+                *(title, str(plain["kernels"]), str(ours["kernels"])),
+                *(_ms(plain, "device_ms"), _ms(ours, "device_ms"), _ms(plain, "ms"), _ms(ours, "ms")),
+                *(_ms(fast, "ms"), _ms(half, "device_ms"), _ms(half, "ms")),
+            ]
+        )
+    header = ["model", "kernels: plain IREE", "SmartMem", "device ms: plain IREE", "SmartMem", "call: plain IREE"]
+    return table([*header, "SmartMem", "in place", "f16: device", "in place"], rows)
+
+
+def _ms(row: Mapping[str, Any] | None, key: str) -> str:
+    if row is None:
+        return ""
+    if "error" in row:
+        return "fails"
+    wrong = not row["relative_l2"] < (1e-4 if row["dtype"] == "f32" else 5e-3)
+    return (f"{row[key]:.3g}" if key in row else "") + (" (wrong)" if wrong else "")
+
+
+def render(text: str) -> str:
+    """The README with its tables made anew."""
+    campaign = read_json(RESULTS / "cpu.json")
+    paper = yaml.safe_load((ROOT / "benchmarks" / "paper.yaml").read_text())
+    tables = {
+        "cpu": cpu_table(campaign, paper),
+        "h200": h200_table(json.loads((RESULTS / "h200_shaders.json").read_text())),
+    }
+    for name, made in tables.items():
+        begin, end = f"<!-- {name}: benchmarks/readme_tables.py -->\n", f"\n<!-- /{name} -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        if not pattern.search(text):
+            raise ValueError(f"the README has no place for the table '{name}'")
+        text = pattern.sub(lambda _, made=made, begin=begin, end=end: f"{begin}\n{made}\n{end}", text)  # type: ignore[misc]
+    return text
+
+
+def main() -> int:
+    """Exit code: 0, or 1 if the README differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    readme = ROOT / "README.md"
+    before = readme.read_text()
+    after = render(before)
+    if options.check:
+        return int(after != before)
+    readme.write_text(after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
