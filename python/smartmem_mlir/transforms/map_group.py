@@ -21,7 +21,7 @@ from smartmem_mlir.transforms.growth import grow
 from smartmem_mlir.transforms.ir_walk import Positions, block_operations
 from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_group
 from smartmem_mlir.transforms.structured import build_generic_with, read_structured
-from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, write_view
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, splat_constant, write_view
 
 CONSTANTS = ("smartmem.parameter", "arith.constant")
 
@@ -35,8 +35,8 @@ def is_map(op: ir.Operation) -> bool:
 def grow_map(op: ir.Operation, order: Positions) -> RowGroup | None:
     """The largest map that starts with an elementwise operation.
 
-    None where it reads what is stacked from several tensors: whoever computes that can do the rest at once, and a
-    kernel that does nothing but stack would be left.
+    None where it reads what another operation than a group computes, a stack or a gather for instance: whoever computes
+    that can do the rest at once, and a kernel that does nothing but move would be left.
     """
     growth = RowGrowth.start(op, reduces=False)
     if growth is None:
@@ -46,7 +46,13 @@ def grow_map(op: ir.Operation, order: Positions) -> RowGroup | None:
     if group is None:
         return None
     reads = [argument.value for step in group.steps for argument in step.arguments if not isinstance(argument, int)]
-    return None if any(is_view(defining_op(value)) for value in reads) else group
+    return group if all(map(_is_there, reads)) else None
+
+
+def _is_there(value: ir.Value) -> bool:
+    """Whether a value is in memory whatever IREE makes of the function."""
+    op = defining_op(value)
+    return op is None or op.name in ("smartmem.group", *CONSTANTS) or splat_constant(value) is not None
 
 
 def read_map_group(members: Sequence[ir.Operation]) -> RowGroup | None:
