@@ -80,7 +80,7 @@ def time_ms(folder: Path, archive: Path, report: Any) -> float:
     """Median wall time of one inference, by IREE's own benchmark tool."""
     flags = [
         f"--benchmark_min_time={BENCHMARK_SECONDS}s",
-        "--benchmark_repetitions=5",
+        "--benchmark_repetitions=3",
         "--benchmark_report_aggregates_only=true",
     ]
     said = _run(_tool("iree-benchmark-module"), *_call(folder, archive, report), *flags)
