@@ -18,35 +18,13 @@ from typing import Any
 import yaml
 
 from smartmem_mlir.bench.report import read_json
-from smartmem_mlir.bench.results import Campaign, Measurement
-from smartmem_mlir.bench.tables import counted, find, table
-from smartmem_mlir.bench.timing import format_ms, geometric_mean
+from smartmem_mlir.bench.results import Campaign
+from smartmem_mlir.bench.tables import counted, find, latency_cell, table
+from smartmem_mlir.bench.timing import geometric_mean
+from smartmem_mlir.zoo.cards import CARDS
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-TITLES = {
-    "autoformer": "AutoFormer-B",
-    "biformer": "BiFormer",
-    "crossformer": "CrossFormer",
-    "cswin": "CSwin",
-    "efficientvit": "EfficientViT-L1",
-    "flatten": "FLatten-Swin",
-    "smt": "SMT",
-    "swin": "Swin-T",
-    "vit": "ViT-B/16",
-    "conformer": "Conformer",
-    "sd-text-encoder": "SD text encoder",
-    "sd-unet": "SD UNet",
-    "sd-vae-decoder": "SD VAE decoder",
-    "pythia": "Pythia-1B",
-    "pythia-70m": "Pythia-70m",
-    "convnext": "ConvNeXt-T",
-    "regnet": "RegNetY-3.2GF",
-    "resnext": "ResNeXt-50",
-    "yolo": "detector",
-    "resnet50": "ResNet-50",
-    "fst": "style transfer",
-}
 RIVALS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "litert": "LiteRT", "ncnn": "ncnn"}
 THREADS = 2
 
@@ -65,7 +43,7 @@ def cpu_table(campaign: Campaign, paper: Mapping[str, Any]) -> str:
     ]
     rows = []
     ratios: dict[str, list[float]] = {engine: [] for engine in ("iree", *RIVALS)}
-    for name, title in TITLES.items():
+    for name, card in CARDS.items():
         if name not in models:
             continue
         operators = paper.get(name, {}).get("operators", {}).get("SmartMem")
@@ -74,7 +52,14 @@ def cpu_table(campaign: Campaign, paper: Mapping[str, Any]) -> str:
         cells = {engine: find(models[name], engine, THREADS) for engine in ("smartmem", "iree", *RIVALS)}
         times = {engine: cell.median_ms if cell else None for engine, cell in cells.items()}
         best = min((time for time in times.values() if time is not None), default=None)
-        rows.append([title, str(operators or ""), *map(str, kernels), *(_cell(cell, best) for cell in cells.values())])
+        rows.append(
+            [
+                card.title,
+                str(operators or ""),
+                *map(str, kernels),
+                *(latency_cell(cell, best) for cell in cells.values()),
+            ]
+        )
         ours = times["smartmem"]
         for engine, values in ratios.items():
             if ours is not None and (theirs := times[engine]) is not None:
@@ -84,20 +69,11 @@ def cpu_table(campaign: Campaign, paper: Mapping[str, Any]) -> str:
     return table(header, rows)
 
 
-def _cell(cell: Measurement | None, best: float | None) -> str:
-    if cell is None:
-        return ""
-    if cell.median_ms is None:
-        return cell.status
-    text = format_ms(cell.median_ms)
-    return f"**{text}**" if cell.median_ms == best else text
-
-
 def h200_table(results: Mapping[str, Any]) -> str:
     """Kernels, device time and wall time on the GPU."""
     rows = []
     by_module = {(r["model"], r["baseline"], r["dtype"], r["entry"]): r for r in results["rows"]}
-    for name, title in TITLES.items():
+    for name, card in CARDS.items():
         plain, ours = by_module.get((name, True, "f32", "plain")), by_module.get((name, False, "f32", "plain"))
         if plain is None or ours is None:
             continue
@@ -105,7 +81,7 @@ def h200_table(results: Mapping[str, Any]) -> str:
         fast, half = by_module.get((name, False, "f32", "in-place")), by_module.get((name, False, "f16", "in-place"))
         rows.append(
             [
-                *(title, kernels, str(ours["kernels"])),
+                *(card.title, kernels, str(ours["kernels"])),
                 *(_ms(plain, "device_ms"), _ms(ours, "device_ms"), _ms(plain, "ms"), _ms(ours, "ms")),
                 *(_ms(fast, "ms"), _ms(half, "device_ms"), _ms(half, "ms")),
             ]

@@ -12,6 +12,7 @@ from typing import Literal
 
 from mlir import ir
 from mlir.dialects import arith, scf
+from read_values import STRIDE
 
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.placements import ImageShape
@@ -25,8 +26,6 @@ Pattern = Literal["rows", "columns", "window"]
 INVOCATIONS = 64
 TILE: Mapping[Pattern, tuple[int, int]] = {"rows": (64, 1), "columns": (1, 64), "window": (8, 8)}
 """Texels of a workgroup along x and y: whose neighbours read neighbouring texels of a row, of a column, or of both."""
-STRIDE = 192
-"""Texels between the passes of a workgroup along x, of a multiple of every tile."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 TILE, STRIDE = 64, 192
-"""Texels of the grid's columns that move together, and how far they move from pass to pass, as in `read_kernels`."""
+"""Texels of the grid's columns that move together, and how far a workgroup moves along x from pass to pass."""
 
 
 @lru_cache(maxsize=1)

@@ -69,12 +69,13 @@ def _latency(campaign: Campaign, threads: int) -> str:
     for model in campaign.models:
         cells = [find(model, engine, threads) for engine in engines]
         best = min((c.median_ms for c in cells if c is not None and c.median_ms is not None), default=None)
-        rows.append([model.facts.name, *(_latency_cell(cell, best) for cell in cells)])
+        rows.append([model.facts.name, *(latency_cell(cell, best) for cell in cells)])
     title = f"## Median latency in ms, {threads} thread{'s' if threads > 1 else ''}"
     return f"{title}\n\n{table(['model', *engines], rows)}"
 
 
-def _latency_cell(cell: Measurement | None, best: float | None) -> str:
+def latency_cell(cell: Measurement | None, best: float | None) -> str:
+    """Its median, in bold if it is the best, or how it ended."""
     if cell is None:
         return ""
     if cell.median_ms is None:
@@ -188,7 +189,7 @@ def _sweep(campaign: Campaign) -> str:
         for setting in settings:
             tried = {m.threads: m for m in model.sweep if m.setting == setting}
             compiled = next((m.prepare_s for m in tried.values()), None)
-            cells = [_latency_cell(tried.get(threads), None) for threads in campaign.settings.threads]
+            cells = [latency_cell(tried.get(threads), None) for threads in campaign.settings.threads]
             counts = next((m.counts for m in tried.values()), None)
             kernels = f"{counts.kernels} ({counts.movement_kernels})" if counts is not None else ""
             rows.append([model.facts.name, setting, *cells, kernels, _number(compiled, ".0f")])

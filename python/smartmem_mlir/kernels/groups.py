@@ -14,6 +14,7 @@ from smartmem_mlir.transforms.contraction_group import (
     read_contraction_group,
 )
 from smartmem_mlir.transforms.contraction_growth import is_contraction
+from smartmem_mlir.transforms.ir_walk import CONSTANTS
 from smartmem_mlir.transforms.map_group import read_map_group
 from smartmem_mlir.transforms.outline import clone_into
 from smartmem_mlir.transforms.row_group import RowGroup, read_row_group
@@ -21,8 +22,6 @@ from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import splat_constant
 
 GROUP = "smartmem.group"
-CONSTANTS = ("smartmem.parameter", "arith.constant")
-"""What computes a value that is known at compile time."""
 
 
 def is_f32(type_: ir.Type) -> bool:

@@ -15,7 +15,7 @@ from mlir.dialects import linalg
 
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
 from smartmem_mlir.transforms.pass_base import Pass
-from smartmem_mlir.transforms.structured import StructuredOp, build_generic_with, read_structured
+from smartmem_mlir.transforms.structured import StructuredOp, build_generic_with, copy_operation, read_structured
 
 
 def drop_unused_results(root: ir.Operation) -> int:
@@ -67,10 +67,7 @@ def _replace(op: StructuredOp, kept: Sequence[int], needed: Sequence[ir.Operatio
     def body(elements: Sequence[ir.Value]) -> None:
         mapping = dict(zip(known, elements, strict=True))
         for inner in needed:
-            copied = inner.clone()
-            for position, operand in enumerate(inner.operands):
-                copied.operands[position] = mapping.get(operand, operand)
-            mapping |= dict(zip(inner.results, copied.results, strict=True))
+            copy_operation(inner, mapping)
         linalg.YieldOp([mapping.get(yielded[number], yielded[number]) for number in kept])
 
     with ir.InsertionPoint(op.op), op.op.location:

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from mlir import ir
 
+CONSTANTS = ("smartmem.parameter", "arith.constant")
+"""What computes a value that is known at compile time, from nothing."""
+
 _REMOVABLE_DIALECTS = ("arith.", "tensor.", "linalg.", "smartmem.view", "smartmem.parameter", "math.")
 
 

@@ -18,12 +18,10 @@ from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.transforms.claims import claim
 from smartmem_mlir.transforms.contraction_growth import border_of
 from smartmem_mlir.transforms.growth import grow
-from smartmem_mlir.transforms.ir_walk import Positions, block_operations
+from smartmem_mlir.transforms.ir_walk import CONSTANTS, Positions, block_operations
 from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_group
 from smartmem_mlir.transforms.structured import build_generic_with, read_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, splat_constant, write_view
-
-CONSTANTS = ("smartmem.parameter", "arith.constant")
 
 
 def is_map(op: ir.Operation) -> bool:

@@ -249,9 +249,9 @@ def read_row_group(members: Sequence[ir.Operation], reduces: bool = True) -> Row
     growth = RowGrowth.start(members[0], reduces)
     if growth is None:
         return None
-    *inner, last = members[1:] or [None]
-    if last is None:
+    if len(members) == 1:
         return growth.build()
+    *inner, last = members[1:]
     if not all(growth.add(op) for op in inner):
         return None
     return growth.build() if (growth.surround(last) if is_bordered(last) else growth.add(last)) else None

@@ -284,13 +284,17 @@ def copy_body(body: ir.Block, arguments: Sequence[ir.Value], *, keep_yield: bool
             yielded = [mapping.get(operand, operand) for operand in inner.operation.operands]
             if not keep_yield:
                 break
-        copied = inner.operation.clone()
-        for i, operand in enumerate(inner.operation.operands):
-            if operand in mapping:
-                copied.operands[i] = mapping[operand]
-        for old, new in zip(inner.operation.results, copied.results, strict=True):
-            mapping[old] = new
+        copy_operation(inner.operation, mapping)
     return yielded
+
+
+def copy_operation(op: ir.Operation, mapping: dict[ir.Value, ir.Value]) -> None:
+    """Copies an operation to the insertion point and adds its results to what stands for what."""
+    copied = op.clone()
+    for i, operand in enumerate(op.operands):
+        if operand in mapping:
+            copied.operands[i] = mapping[operand]
+    mapping.update(zip(op.results, copied.results, strict=True))
 
 
 def splat_init(value: ir.Value, shape: Sequence[int]) -> ir.Value | None:

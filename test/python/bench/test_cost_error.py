@@ -57,24 +57,18 @@ def test_names_of_kernels_say_what_they_do(name: str, family: str, macs: int) ->
 def test_a_kernel_of_the_cpu_is_priced_by_the_rates_of_layouts() -> None:
     rates = Rates(kernel_macs_per_ns=10.0, stream_bytes_per_ns=5.0)
     nodes = [
-        Node(
-            name="contraction_4x5x6",
-            kind="kernel",
-            label="",
-            read_bytes=70,
-            written_bytes=50,
-            weight_bytes=20,
-            time_ns=9,
-        ),
-        Node(
-            name="contraction_4x5x6",
-            kind="kernel",
-            label="",
-            read_bytes=70,
-            written_bytes=50,
-            weight_bytes=20,
-            time_ns=9,
-        ),
+        *[
+            Node(
+                name="contraction_4x5x6",
+                kind="kernel",
+                label="",
+                read_bytes=70,
+                written_bytes=50,
+                weight_bytes=20,
+                time_ns=9,
+            )
+        ]
+        * 2,
         Node(name="rows_4x5", kind="kernel", label="", read_bytes=80, written_bytes=20, time_ns=None),
         Node(name="rows_4x6", kind="kernel", label="", read_bytes=None, written_bytes=20, time_ns=7),
         Node(name="x", kind="input", label=""),

@@ -36,9 +36,10 @@ with make_context():
 
 
 def cost(text: str, pipeline: str) -> tuple[float, int]:
-    """Processor seconds and peak bytes of a pipeline in a process of its own: neither load nor what other tests left in caches counts."""
+    """Processor seconds and peak bytes of a pipeline in a process of its own: what other tests left does not count."""
     command = [sys.executable, "-c", MEASURE, PIPELINES[pipeline].text()]
-    seconds, size = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout.split()
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    seconds, size = done.stdout.split()
     return float(seconds), int(size)
 
 

@@ -18,7 +18,7 @@ from mlir import ir
 
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.stages import row_stages
-from smartmem_mlir.transforms.ir_walk import Positions, users
+from smartmem_mlir.transforms.ir_walk import CONSTANTS, Positions, users
 from smartmem_mlir.transforms.view_ops import defining_op, shape_of
 
 MAX_BINDINGS = 16
@@ -32,9 +32,6 @@ MAX_CHAIN_WORK = 500_000
 
 MAX_STACK_BYTES = 60 * 1024
 """For the kernels of a launch and what is between those of a chain; IREE's limit is on a whole function."""
-
-MOVABLE = ("smartmem.parameter", "arith.constant")
-"""Operations without operands: they can stand in front of everything."""
 
 
 class Order(Enum):
@@ -142,7 +139,7 @@ def _bindings(kernels: Sequence[Kernel]) -> int:
 
 def _is_movable(value: ir.Value) -> bool:
     op = defining_op(value)
-    return op is not None and op.name in MOVABLE
+    return op is not None and op.name in CONSTANTS
 
 
 def _is_before(value: ir.Value, here: int, place: Positions) -> bool:

@@ -71,7 +71,7 @@ def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str) -> Kernel:
         workgroups=plan.workgroups,
         operands=operands,
         body=body,
-        beside=lambda count: _kernel(op, plan.in_blocks(count), f"{count}"),
+        beside=lambda count: _kernel(op, plan.in_blocks(count), str(count)),
         rows=_row_blocks(op, plan),
     )
 

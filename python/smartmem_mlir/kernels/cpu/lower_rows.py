@@ -53,7 +53,7 @@ def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
     kernel = Kernel(
         op=op,
         stem=f"{'rows' if reduces else 'map'}_{plan.tiling.num_rows}x{plan.columns}",
-        variant=f"{plan.block_rows}",
+        variant=str(plan.block_rows),
         work=plan.work_of(plan.tiling.num_rows),
         cost=price(plan.workgroups, plan.work_of(plan.block_rows)),
         stack=4 * len(plan.stored) * plan.columns,

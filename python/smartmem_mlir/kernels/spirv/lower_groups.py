@@ -11,7 +11,6 @@ from mlir import ir
 from smartmem_mlir.kernels.executable import dispatch
 from smartmem_mlir.kernels.fates import tell_views
 from smartmem_mlir.kernels.groups import (
-    CONSTANTS,
     GROUP,
     dissolve,
     is_f16,
@@ -30,14 +29,15 @@ from smartmem_mlir.kernels.spirv.to_image import to_image
 from smartmem_mlir.transforms.convert_to_iree import ONCE
 from smartmem_mlir.transforms.evidence import current_evidence
 from smartmem_mlir.transforms.form_groups import form_contraction_groups, form_row_groups
-from smartmem_mlir.transforms.ir_walk import block_operations
+from smartmem_mlir.transforms.ir_walk import CONSTANTS, block_operations
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.symbols import symbols, unique
 
 ATTRIBUTE = "smartmem.vulkan_device"
-"""Module attribute, a dictionary: `invocations`, `shared_bytes`, `workgroups` (x, y), `lanes`, `spirv_version`,
-`executable_target` (IREE's attribute as text), `half` (buffers may hold f16), `image_extent`, `image_layers`,
-`texel_elements`, and where they are known `memory_rates` (buffer, image, texel_buffer in GB/s, dispatch_ns)."""
+"""Module attribute, a dictionary: `invocations`, `shared_bytes`, `workgroups` (x, y), `lanes`, `registers`,
+`spirv_version`, `executable_target` (IREE's attribute as text), `half` (buffers may hold f16), `image_extent`,
+`image_layers`, `texel_elements`, and where they are known `memory_rates` (buffer, image, texel_buffer in GB/s,
+dispatch_ns)."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _MOST_ROWS = 8
 _INVOCATIONS = (256, 128)
 """Sizes of workgroups. Larger ones wait for each other and gain nothing; smaller ones spread more evenly over cores."""
 _CORE_LANES = 128
+"""Of `lanes`, those that share registers and start one workgroup's threads: what counts as a core."""
 _WARP = 32
 _LOAD_LATENCY = 400
 """Cycles from a load to its use: what a thread waits for where no other hides it."""

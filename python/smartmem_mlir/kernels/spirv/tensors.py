@@ -8,7 +8,7 @@ from math import prod
 
 from mlir import ir
 
-from smartmem_mlir.kernels.groups import CONSTANTS, is_f16
+from smartmem_mlir.kernels.groups import is_f16
 from smartmem_mlir.kernels.spirv.kernel import Kernel
 from smartmem_mlir.kernels.spirv.placements import (
     ImageShape,
@@ -20,7 +20,7 @@ from smartmem_mlir.kernels.spirv.placements import (
 from smartmem_mlir.kernels.spirv.traffic import element_bytes
 from smartmem_mlir.layouts.memory import Reason
 from smartmem_mlir.transforms.convert_to_iree import PARAMETER_OP
-from smartmem_mlir.transforms.ir_walk import users
+from smartmem_mlir.transforms.ir_walk import CONSTANTS, users
 from smartmem_mlir.transforms.locations import node_names
 from smartmem_mlir.transforms.view_ops import is_view, shape_of
 
