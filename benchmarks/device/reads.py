@@ -131,7 +131,7 @@ class Runner:
         self._rt = rt
         instance = rt.VmInstance()
         self._device = rt.get_device(device)
-        self._module = rt.VmModule.mmap(instance, str(folder / MODULE))
+        self._module = rt.VmModule.copy_buffer(instance, (folder / MODULE).read_bytes())
         self._context = rt.VmContext(instance, [rt.create_hal_module(instance, self._device), self._module])
         self._inputs: dict[tuple[int, int, bool], Any] = {}
 

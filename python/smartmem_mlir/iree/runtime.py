@@ -17,6 +17,7 @@ from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.image_layer import CANARIES, prove_layer
 from smartmem_mlir.iree.storage import transient_bytes
 from smartmem_mlir.iree.toolchain import RUNTIME_PACKAGE, package_version
+from smartmem_mlir.iree.vm_module import open_module
 from smartmem_mlir.signature import TensorSpec
 
 Array = npt.NDArray[np.generic]
@@ -68,7 +69,7 @@ class LoadedModule:
                 index = rt.ParameterIndex()
                 index.load(str(parameters))
                 modules.append(rt.create_io_parameters_module(instance, index.create_provider(scope=SCOPE)))
-            self._module = rt.VmModule.mmap(instance, str(vmfb))
+            self._module = open_module(instance, vmfb)
             # Loading runs the initializers: kernels are created and weights are uploaded here.
             self._context = rt.VmContext(instance, [*modules, self._module])
         except (RuntimeError, ValueError) as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from smartmem_mlir.iree.vm_module import open_module
 from smartmem_mlir.signature import TensorSpec
 
 Entry = Literal["plain", "in-place"]
@@ -33,7 +34,7 @@ def read_transient_bytes(vmfb: Path, function: str = "main") -> int | None:
     """:func:`transient_bytes` of a function of a module in a file."""
     import iree.runtime as rt
 
-    module = rt.VmModule.mmap(rt.VmInstance(), str(vmfb))
+    module = open_module(rt.VmInstance(), vmfb)
     return transient_bytes(module.lookup_function(function).reflection)
 
 

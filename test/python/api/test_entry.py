@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import iree.runtime
 import numpy as np
 import onnx
 import pytest
@@ -14,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import smartmem_mlir as sm
 from smartmem_mlir.iree.storage import storage_flags
+from smartmem_mlir.iree.vm_module import open_module
 from smartmem_mlir.report.measure import measure_kernels
 
 WEIGHT = np.random.default_rng(1).standard_normal((16, 16), np.float32)
@@ -135,3 +137,10 @@ def test_runs_in_irees_own_tool(model: Path, tmp_path: Path) -> None:
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     np.testing.assert_allclose(np.load(tmp_path / "product.npy"), expected(X)["product"], rtol=1e-4, atol=1e-4)
+
+
+def test_a_module_that_goes_while_an_exception_passes_leaves_it_alone(model: Path, tmp_path: Path) -> None:
+    compiled = in_place(model, tmp_path / "module", "cpu")
+    instance = iree.runtime.VmInstance()
+    with pytest.raises(TypeError, match="not 'VmModule'"):
+        int(open_module(instance, compiled.path / "model.vmfb"))  # the module has no other owner

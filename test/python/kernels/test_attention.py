@@ -14,6 +14,7 @@ from mlir import ir
 
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.compiler import CompilerOptions, run_iree_compile
+from smartmem_mlir.iree.vm_module import open_module
 from smartmem_mlir.transforms.registry import run_pipeline
 
 FLAGS = [
@@ -96,7 +97,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     (folder / "program.mlir").write_text(text)
     run_iree_compile(folder / "program.mlir", folder / "program.vmfb", FLAGS, CompilerOptions())
     context = iree.runtime.SystemContext(config=iree.runtime.Config("local-sync"))
-    context.add_vm_module(iree.runtime.VmModule.mmap(context.instance, str(folder / "program.vmfb")))
+    context.add_vm_module(open_module(context.instance, folder / "program.vmfb"))
 
     def call(name: str, arguments: list[Array]) -> Array:
         return np.asarray(context.modules.module[name](*arguments).to_host())
