@@ -59,6 +59,10 @@ class DeviceError(SmartMemError):
     """The device is missing or is not what the module was compiled for."""
 
 
+class DeviceLostError(DeviceError):
+    """The driver lost the device, and with it everything that was loaded on it."""
+
+
 class CompilerError(SmartMemError):
     """iree-compile failed, crashed or timed out; the message names the reproducer."""
 

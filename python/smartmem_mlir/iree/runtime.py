@@ -12,7 +12,7 @@ import iree.runtime as rt
 import numpy as np
 import numpy.typing as npt
 
-from smartmem_mlir.errors import DeviceError, InvalidModelError
+from smartmem_mlir.errors import DeviceError, DeviceLostError, InvalidModelError
 from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.image_layer import CANARIES, prove_layer
 from smartmem_mlir.iree.storage import transient_bytes
@@ -23,6 +23,11 @@ from smartmem_mlir.signature import TensorSpec
 Array = npt.NDArray[np.generic]
 
 _ENTRY = "main"
+_LOST = "DATA_LOSS"  # IREE's code for a device that its driver lost
+# IREE 3.13 signals the semaphore that wakes its queue from two threads without a lock, now and then in the wrong order,
+# on which Mesa's drivers lose the device: one load in 20 on a busy machine. A new device and the next load are right.
+_LOADS = 4
+_devices: dict[str, Any] = {}
 _ELEMENT_TYPES = {
     "f64": rt.HalElementType.FLOAT_64,
     "f32": rt.HalElementType.FLOAT_32,
@@ -49,6 +54,7 @@ class LoadedModule:
 
     Raises:
         DeviceError: The device cannot be opened, or the module does not load on it.
+        DeviceLostError: The driver loses the device time and again.
         InvalidModelError: It has no such function.
     """
 
@@ -61,26 +67,49 @@ class LoadedModule:
         outputs: Sequence[TensorSpec],
         entry: str = _ENTRY,
     ) -> None:
-        self._device = _open_device(device_uri)
+        self._vmfb, self._parameters, self._device_uri = vmfb, parameters, device_uri
+        self._load()
+        self._enter(entry, inputs, outputs)
+
+    def _load(self) -> None:
+        for attempt in range(1, _LOADS + 1):
+            try:
+                return self._load_once()
+            except DeviceLostError:
+                if attempt == _LOADS:
+                    raise
+
+    def _load_once(self) -> None:
+        self._device = _open_device(self._device_uri)
         instance = rt.VmInstance()
         try:
             modules = [rt.create_hal_module(instance, self._device)]
-            if parameters is not None:
+            if self._parameters is not None:
                 index = rt.ParameterIndex()
-                index.load(str(parameters))
+                index.load(str(self._parameters))
                 modules.append(rt.create_io_parameters_module(instance, index.create_provider(scope=SCOPE)))
-            self._module = open_module(instance, vmfb)
+            self._module = open_module(instance, self._vmfb)
             # Loading runs the initializers: kernels are created and weights are uploaded here.
             self._context = rt.VmContext(instance, [*modules, self._module])
         except (RuntimeError, ValueError) as error:
+            self._refuse_lost_device(error)
             version = package_version(RUNTIME_PACKAGE)
             raise DeviceError(
-                f"IREE {version} cannot load the module on {device_uri}: {_first_line(error)}",
+                f"IREE {version} cannot load the module on {self._device_uri}: {_first_line(error)}",
                 hint="compile it again with the installed version",
-                file=vmfb,
+                file=self._vmfb,
             ) from error
-        self._vmfb = vmfb
-        self._enter(entry, inputs, outputs)
+
+    def _refuse_lost_device(self, error: Exception) -> None:
+        """Nothing that was opened on a lost device works again: who comes next gets a new one."""
+        if _LOST not in str(error):
+            return
+        _devices.pop(self._device_uri, None)
+        raise DeviceLostError(
+            f"the driver lost {self._device_uri}: {_first_line(error)}",
+            hint="load the model again; if that does not help, look for what the driver logged",
+            file=self._vmfb,
+        ) from error
 
     def with_entry(self, entry: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> LoadedModule:
         """Another function of the same loaded module.
@@ -94,6 +123,7 @@ class LoadedModule:
 
     def _enter(self, entry: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
         self._inputs, self._outputs = tuple(inputs), tuple(outputs)
+        self._entry_name = entry
         self._entry = self._module.lookup_function(entry)
         if self._entry is None:
             raise InvalidModelError(f"the module has no function '{entry}'", file=self._vmfb)
@@ -111,7 +141,17 @@ class LoadedModule:
 
         Raises:
             DeviceError: The device failed.
+            DeviceLostError: The driver lost it twice.
         """
+        try:
+            return self._call(inputs)
+        except DeviceLostError:
+            # A call changes nothing that the next one reads.
+            self._load()
+            self._enter(self._entry_name, self._inputs, self._outputs)
+            return self._call(inputs)
+
+    def _call(self, inputs: Sequence[Array]) -> list[Array]:
         arguments, results = rt.VmVariantList(len(inputs)), rt.VmVariantList(len(self._outputs))
         try:
             for spec, values in zip(self._inputs, inputs, strict=True):
@@ -122,6 +162,7 @@ class LoadedModule:
             self._context.invoke(self._entry, arguments, results)
             outputs = [self._download(results, position, spec) for position, spec in enumerate(self._outputs)]
         except RuntimeError as error:
+            self._refuse_lost_device(error)
             raise DeviceError(f"the device failed: {_first_line(error)}") from error
         # Only now, and not after a failure, can nothing on the device still use it.
         self._free_storage.append(storage)
@@ -201,8 +242,12 @@ def prove_images(folder: Path, device_uri: str) -> None:
 def _open_device(uri: str) -> Any:
     # Kernels are compiled for descriptors; by default the driver would also set up buffer device addresses.
     rt.flags.parse_flags("--vulkan_dispatch_abi=descriptor")
+    if uri in _devices:
+        return _devices[uri]
     try:
-        return rt.get_device(uri)
+        # Not from IREE's own cache, which keeps a device that was lost.
+        _devices[uri] = rt.get_device(uri, cache=False)
+        return _devices[uri]
     except (RuntimeError, ValueError) as error:
         raise DeviceError(f"cannot open the device {uri}: {_first_line(error)}") from error
 
