@@ -73,21 +73,28 @@ def h200_table(results: Mapping[str, Any]) -> str:
     """Kernels, device time and wall time on the GPU."""
     rows = []
     by_module = {(r["model"], r["baseline"], r["dtype"], r["entry"]): r for r in results["rows"]}
+    rival = {(r["model"], r["dtype"]): r for r in results["ncnn"]["rows"]}
     for name, card in CARDS.items():
         plain, ours = by_module.get((name, True, "f32", "plain")), by_module.get((name, False, "f32", "plain"))
-        if plain is None or ours is None:
-            continue
-        kernels = str(plain.get("kernels", ""))
         fast, half = by_module.get((name, False, "f32", "in-place")), by_module.get((name, False, "f16", "in-place"))
+        kernels = ours or fast
+        if kernels is None:
+            continue
         rows.append(
             [
-                *(card.title, kernels, str(ours["kernels"])),
-                *(_ms(plain, "device_ms"), _ms(ours, "device_ms"), _ms(plain, "ms"), _ms(ours, "ms")),
-                *(_ms(fast, "ms"), _ms(half, "device_ms"), _ms(half, "ms")),
+                *(card.title, str((plain or {}).get("kernels", "")), str(kernels["kernels"])),
+                *(_ms(plain, "device_ms"), _ms(kernels, "device_ms")),
+                *(_ms(plain, "ms"), _ncnn(rival.get((name, "f32"))), _ms(ours, "ms"), _ms(fast, "ms")),
+                *(_ncnn(rival.get((name, "f16"))), _ms(half, "device_ms"), _ms(half, "ms")),
             ]
         )
     header = ["model", "kernels: plain IREE", "SmartMem", "device ms: plain IREE", "SmartMem", "call: plain IREE"]
-    return table([*header, "SmartMem", "in place", "f16: device", "in place"], rows)
+    header += ["ncnn", "SmartMem", "in place", "f16: ncnn", "SmartMem, device", "in place"]
+    return table(header, rows)
+
+
+def _ncnn(row: Mapping[str, Any] | None) -> str:
+    return "" if row is None else f"{row['ms']:.3g}" if "ms" in row else "fails"
 
 
 def _ms(row: Mapping[str, Any] | None, key: str) -> str:

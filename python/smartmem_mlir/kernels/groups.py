@@ -56,7 +56,8 @@ def is_argument(value: ir.Value) -> bool:
 
 def without_operands(op: ir.Operation) -> str:
     """A group's text without its operands, and with values named in order: the same for groups that are equal."""
-    text = str(op)
+    # Without this option MLIR names every value of the function before it prints one group of it.
+    text = op.get_asm(use_local_scope=True, assume_verified=True)
     names: dict[str, str] = {}
     return re.sub(r"%\w+", lambda name: names.setdefault(name[0], f"%{len(names)}"), text[text.index(") : (") :])
 

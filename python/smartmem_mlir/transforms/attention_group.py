@@ -151,8 +151,11 @@ class AttentionReader:
 
     def group(self) -> AttentionGroup | None:
         """What was read; None when it is no attention yet."""
+        # Asked after every operation that is taken, most of them before there is a second contraction.
+        if self.tail is None or self.value is None or self.current is None:
+            return None
         roles = self._roles()
-        if self.tail is None or self.value is None or self.current is None or roles is None:
+        if roles is None:
             return None
         query, key = roles
         scores_rank = len(self.root.extents)

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeAlias
 from mlir import ir
 
 from smartmem_mlir.transforms.attention_group import AttentionGroup
-from smartmem_mlir.transforms.attention_growth import grow_attention
+from smartmem_mlir.transforms.attention_growth import grow_attention, possible_scores
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
 from smartmem_mlir.transforms.contraction_growth import border_of, grow_contraction, is_contraction
 from smartmem_mlir.transforms.growth import grow
@@ -61,7 +61,8 @@ def form_groups(root: ir.Operation, row_borders: bool = False, maps: bool = Fals
 
 def form_attention_groups(root: ir.Operation) -> int:
     """Puts each attention into a `smartmem.group`; returns how many there are."""
-    return _form(root, _Kind(is_contraction, grow_attention))
+    scores = possible_scores(block_operations(root))
+    return _form(root, _Kind(lambda op: is_contraction(op) and op.results[0] in scores, grow_attention))
 
 
 def form_contraction_groups(root: ir.Operation) -> int:

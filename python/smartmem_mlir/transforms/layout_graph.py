@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from smartmem_mlir.layouts.graph import Graph, Loops, Move, Opaque, Operation, Tensor, Use
-from smartmem_mlir.transforms.attention_growth import grow_attention
+from smartmem_mlir.transforms.attention_growth import grow_attention, possible_scores
 from smartmem_mlir.transforms.contraction_group import contraction_factors
 from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.ir_walk import Positions
@@ -112,10 +112,11 @@ class LayoutGraph:
 def _attentions(operations: Sequence[ir.Operation]) -> tuple[set[ir.Value], set[ir.Value]]:
     """The values that exist only inside attention kernels, and the results of all contractions in them."""
     position = Positions(operations)
+    scores = possible_scores(operations)
     inside: set[ir.Value] = set()
     computed: set[ir.Value] = set()
     for op in operations:
-        if is_contraction(op) and op.results[0] not in computed:
+        if is_contraction(op) and op.results[0] in scores and op.results[0] not in computed:
             group = grow_attention(op, position)
             if group is not None:
                 results = [result for member in group.members for result in member.results]
