@@ -74,7 +74,8 @@ def main() -> int:
                 row["error"] = str(error)
             print(json.dumps(row), flush=True)
             rows.append(row)
-    arguments.output.write_text(json.dumps({"device": device, "ncnn": ncnn.__version__, "rows": rows}, indent=1))
+            results = {"device": device, "ncnn": ncnn.__version__, "rows": rows}
+            arguments.output.write_text(json.dumps(results, indent=1))
     return 0
 
 
