@@ -19,7 +19,7 @@ import onnx
 from smartmem_mlir.errors import InvalidModelError, OptionError, UnsupportedModelError
 from smartmem_mlir.ingress.model import ImportedModel, ImportOptions, require_trust
 from smartmem_mlir.ingress.onnx_importer import import_model
-from smartmem_mlir.ingress.onnx_model.reader import is_weight, read_proto
+from smartmem_mlir.ingress.onnx_model.reader import is_unread, read_proto
 from smartmem_mlir.ingress.onnx_model.tensors import Array, LazyTensor, check_dims
 
 EXPORT_OPSET = 20
@@ -91,7 +91,7 @@ def _detach_weights(model: Any, path: Path | None) -> tuple[onnx.ModelProto, dic
     for name, value in model.graph.initializers.items():
         tensor = value.const_value
         checked = check_dims(list(tensor.shape.numpy()), int(tensor.dtype), file=path, node=name)
-        if is_weight(checked):
+        if is_unread(checked):
             weights[name] = LazyTensor(checked, partial(_values, tensor))
             value.const_value = onnx_ir.ExternalTensor(
                 "detached", 0, checked.nbytes, tensor.dtype, shape=tensor.shape, name=name

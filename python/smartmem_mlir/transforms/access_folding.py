@@ -278,3 +278,8 @@ def _shape(value: ir.Value) -> tuple[int, ...]:
 def reads_index(op: StructuredOp) -> bool:
     """Whether the body depends on the position in the iteration space."""
     return any(inner.operation.name == "linalg.index" for inner in op.body.operations)
+
+
+def gathers(op: StructuredOp) -> bool:
+    """Whether the body reads a tensor at positions that it computes or is given, in the order that the tensor has."""
+    return any(inner.operation.name == "tensor.extract" for inner in op.body.operations)

@@ -22,6 +22,7 @@ from smartmem_mlir.transforms.access_folding import (
 )
 from smartmem_mlir.transforms.claims import tell
 from smartmem_mlir.transforms.compose_views import compose_views
+from smartmem_mlir.transforms.gather_sources import read_gathers_through_views
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, has_one_use
 from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import (
@@ -52,6 +53,7 @@ def fold_views(root: ir.Operation, expand: bool = False) -> int:
     for op in block_operations(root):
         if is_structured(op) and _fold_into_consumer(op, expand):
             folded += 1
+    folded += read_gathers_through_views(root)
     erase_dead(root)
     return folded
 

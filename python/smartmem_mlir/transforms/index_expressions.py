@@ -36,7 +36,7 @@ class IndexEvaluator:
 
     Args:
         extents: The iteration space.
-        elements: The body's arguments whose values are known: the elements of constant operands.
+        elements: Values that are known: the elements of constant operands, or whatever stands for a dimension.
     """
 
     def __init__(self, extents: Sequence[int], elements: Mapping[ir.Value, Expr]) -> None:
@@ -45,9 +45,10 @@ class IndexEvaluator:
 
     def __call__(self, value: ir.Value) -> Expr | None:
         """`value` over the iteration space, or None when it is not quasi-affine (it depends on run-time data)."""
+        known = self._elements.get(value)
         op = defining_op(value)
-        if op is None:
-            return self._elements.get(value)
+        if known is not None or op is None:
+            return known
         if op.name == "linalg.index":
             return dim(op.attributes["dim"].value)
         if op.name == "arith.constant":
@@ -59,18 +60,18 @@ class IndexEvaluator:
         if not _is_integer_arithmetic(op):
             return None
         arguments = [self(operand) for operand in op.operands]
-        known = [argument for argument in arguments if argument is not None]
-        if len(known) < len(arguments):
+        given = [argument for argument in arguments if argument is not None]
+        if len(given) < len(arguments):
             return None
         if op.name in _CASTS:
-            return self._cast(op, known[0])
+            return self._cast(op, given[0])
         if op.name == "affine.apply":
-            return read_map(op.attributes["map"].value)[0].substitute(known)
+            return read_map(op.attributes["map"].value)[0].substitute(given)
         if op.name == "arith.cmpi":
             decide = _COMPARE.get(op.attributes["predicate"].value)
-            truth = None if decide is None else decide(self._ranges.of(known[0] - known[1]))
+            truth = None if decide is None else decide(self._ranges.of(given[0] - given[1]))
             return None if truth is None else (ONE if truth else ZERO)
-        return self._binary(op.name, known)
+        return self._binary(op.name, given)
 
     def _cast(self, op: ir.Operation, argument: Expr) -> Expr | None:
         """The argument, if its values are the same numbers in both types, signed or not."""

@@ -7,13 +7,13 @@ stored with the border, the image is a slice that costs nothing, and the kernel 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from mlir import ir
 
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.expr import ZERO, dim
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, dim, dims
 from smartmem_mlir.index_maps.view import Fill, Piece, Scalar, View
 from smartmem_mlir.transforms.claims import claim, views_between
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead, users
@@ -83,22 +83,30 @@ def _ends_a_kernel(op: ir.Operation, rows: bool, depth: int = 0) -> bool:
 def _share(op: ir.Operation) -> bool:
     value = op.results[0]
     readers = list(users(value))
-    frames = [(reader, _frame(reader)) for reader in readers]
+    views = [(reader, read_view(reader)) for reader in readers if is_view(reader) and len(reader.operands) == 1]
+    # Tokens that a convolution reads are an image whose rows stand one after the other in one axis.
+    image = _Image.of(shape_of(value), [view for _, view in views])
+    frames = [(reader, _frame(image.behind(view))) for reader, view in views]
     framed = [(reader, frame) for reader, frame in frames if frame is not None]
     if not framed or len(set(map(_identity, readers))) < 2 or len({frame.fill for _, frame in framed}) != 1:
         return False
-    shape = shape_of(value)
+    shape = image.shape
     rank = len(shape)
     low = [max(0, *(-frame.offsets[a] for _, frame in framed)) for a in range(rank)]
     high = [max(0, *(frame.offsets[a] + frame.extents[a] - shape[a] for _, frame in framed)) for a in range(rank)]
     if not any(low) and not any(high):
         return False
+    element = value.type.element_type
     with ir.InsertionPoint.after(op), op.location:
-        bordered = write_view(_surround(shape, low, high, framed[0][1].fill), [value], value.type.element_type)
+        # One view, for which kernels know how to write what is around their result.
+        around = _surround(shape, low, high, framed[0][1].fill)
+        bordered = write_view(around if image.is_whole else around.compose(image.unfold()), [value], element)
         whole_frame = _Frame(0, tuple(range(rank)), (0,) * rank, shape, shape)
         plain = _slice(bordered, whole_frame, low)
+        if not image.is_whole:
+            plain = write_view(image.fold(), [plain], element)
         slices = [(reader, _slice(bordered, frame, low)) for reader, frame in framed]
-    claim(op, views_between(plain, value), View.identity(shape))
+    claim(op, views_between(plain, value), View.identity(shape_of(value)))
     for reader, slice_ in slices:
         claim(reader, views_between(slice_, value), read_view(reader))
     for reader, slice_ in slices:
@@ -109,16 +117,77 @@ def _share(op: ir.Operation) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Image:
+    """A tensor, some of whose axes are two axes of an image one after the other.
+
+    Args:
+        tensor: The tensor's shape.
+        inner: For each axis of it, the extent of the inner of its two, 1 where it is one axis.
+    """
+
+    tensor: tuple[int, ...]
+    inner: tuple[int, ...]
+
+    @staticmethod
+    def of(shape: Sequence[int], views: Sequence[View]) -> _Image:
+        """As the first view that puts something around the tensor takes it."""
+        for view in views:
+            reads = [piece for piece in view.pieces if isinstance(piece.source, int)]
+            if len(reads) == 1 < len(view.pieces):
+                inner = tuple(_inner_extent(expr, extent) for expr, extent in zip(reads[0].exprs, shape, strict=True))
+                return _Image(tuple(shape), inner)
+        return _Image(tuple(shape), (1,) * len(shape))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no axis is two."""
+        return all(extent == 1 for extent in self.inner)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The image's shape."""
+        split = ((n // i, i) if i > 1 else (n,) for n, i in zip(self.tensor, self.inner, strict=True))
+        return tuple(extent for extents in split for extent in extents)
+
+    def fold(self) -> View:
+        """The tensor as a view of the image."""
+        return View.mapped(self.tensor, self.shape, self._split(dims(len(self.tensor))))
+
+    def unfold(self) -> View:
+        """The image as a view of the tensor."""
+        axes = iter(dims(len(self.shape)))
+        exprs = [next(axes) * i + next(axes) if i > 1 else next(axes) for i in self.inner]
+        return View.mapped(self.shape, self.tensor, exprs)
+
+    def behind(self, view: View) -> View:
+        """A view of the tensor as a view of the image."""
+        pieces = [
+            piece if isinstance(piece.source, Fill) else replace(piece, exprs=self._split(piece.exprs))
+            for piece in view.pieces
+        ]
+        return View.of(view.shape, [self.shape], pieces)
+
+    def _split(self, exprs: Sequence[Expr]) -> tuple[Expr, ...]:
+        split = ((expr // i, expr % i) if i > 1 else (expr,) for expr, i in zip(exprs, self.inner, strict=True))
+        return tuple(expr for parts in split for expr in parts)
+
+
+def _inner_extent(expr: Expr, extent: int) -> int:
+    """The extent that an axis has within the axis beside it, where one coordinate is both; 1 if it is not."""
+    if len(expr.terms) != 2 or any(not isinstance(atom, Dim) for atom, _ in expr.terms):
+        return 1
+    small, large = sorted(coefficient for _, coefficient in expr.terms)
+    return large if small == 1 and large > 1 and extent % large == 0 else 1
+
+
 def _identity(op: ir.Operation) -> ir.Value:
     """Something to tell operations apart by: their own hash changes with their operands."""
     return op.results[0] if len(op.results) else op
 
 
-def _frame(op: ir.Operation) -> _Frame | None:
-    """How a view surrounds a box of its source with one number; None for other operations."""
-    if not is_view(op) or len(op.operands) != 1:
-        return None
-    view = read_view(op)
+def _frame(view: View) -> _Frame | None:
+    """How a view surrounds a box of its source with one number; None for other views."""
     reads = [piece for piece in view.pieces if isinstance(piece.source, int)]
     fills = {piece.source.value for piece in view.pieces if isinstance(piece.source, Fill)}
     if len(reads) != 1 or len(fills) != 1:

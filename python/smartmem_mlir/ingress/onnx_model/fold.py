@@ -49,7 +49,7 @@ def fold(graph: Specializer, node: onnx.NodeProto, types: Mapping[str, TensorTyp
         return _range(*operands)
     if not types and node.op_type not in _VALUE_SHAPED:
         return None
-    results = _evaluate(node, graph.opset, operands)
+    results = evaluate(node, graph.opset, operands)
     if results is None or any(
         types and type_of(value) != types[name] for value, name in zip(results, node.output, strict=False) if name
     ):
@@ -92,7 +92,7 @@ def constant_value(graph: Specializer, node: onnx.NodeProto) -> Array:
     raise InvalidModelError("the constant has no numeric value", file=graph.file, node=node_label(node))
 
 
-def _evaluate(node: onnx.NodeProto, opset: int, operands: list[Array | None]) -> list[Array] | None:
+def evaluate(node: onnx.NodeProto, opset: int, operands: list[Array | None]) -> list[Array] | None:
     """Run ONNX's reference implementation; None if it has none, or it fails, for this node."""
     from onnx.reference import ReferenceEvaluator
 

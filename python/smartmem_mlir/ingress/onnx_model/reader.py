@@ -29,11 +29,17 @@ from smartmem_mlir.ingress.onnx_model.wire import Span, split
 MIN_OPSET = 11
 """The oldest opset of the default domain that we import."""
 
+_POSITIONS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+
 MAX_INLINE_FLOATS = 16
 """A floating-point initializer with more elements becomes a parameter."""
 
 MAX_INLINE_BYTES = 1 << 16
 """An initializer of any type with more bytes becomes a parameter."""
+
+
+MAX_TABLE_ELEMENTS = 1 << 18
+"""A larger initializer of positions is not looked at; smaller ones are known at import, whatever they become."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,8 @@ class OnnxModel:
         graph: The main graph: nodes in topological order, no initializers, no calls of local functions.
         opsets: Imported opset version by domain; the default domain is "".
         ir_version: The file's IR version.
-        constants: The values of the small initializers.
-        weights: The large initializers.
+        constants: The values of the small initializers, and of tables of positions.
+        weights: The other initializers.
         file: Where the model came from, for errors.
     """
 
@@ -60,6 +66,12 @@ class OnnxModel:
 def is_weight(tensor: TensorType) -> bool:
     """Whether a constant of this type becomes a parameter instead of a literal in the IR."""
     return (tensor.is_float and tensor.elements > MAX_INLINE_FLOATS) or tensor.nbytes > MAX_INLINE_BYTES
+
+
+def is_unread(tensor: TensorType) -> bool:
+    """Whether an initializer of this type is not read at import: weights are not, tables of positions are."""
+    is_table = tensor.element_type in _POSITIONS and tensor.elements <= MAX_TABLE_ELEMENTS
+    return is_weight(tensor) and not is_table
 
 
 def read_file(path: Path) -> OnnxModel:
@@ -156,8 +168,8 @@ def _initializer(tensor: onnx.TensorProto, span: Span | None, file: Path | None)
         assert file is not None
         lazy = LazyTensor(checked, partial(read_span, file, span.offset, checked, node=tensor.name))
     if lazy is not None:
-        return lazy if is_weight(checked) else lazy.load()
-    if not is_weight(checked):
+        return lazy if is_unread(checked) else lazy.load()
+    if not is_unread(checked):
         return inline_values(tensor, checked, file)
     _check_inline_size(tensor, checked, file)
     return LazyTensor(checked, partial(inline_values, tensor, checked, file))

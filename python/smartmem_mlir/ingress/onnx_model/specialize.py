@@ -1,9 +1,9 @@
 """One forward walk over a graph that makes it static, and right for torch-mlir.
 
 Each node is, in this order: evaluated if all its inputs are known constants (so the Shape, Gather, Concat
-arithmetic of exporters disappears), replaced by a branch if it is an `If` with a known condition, rewritten if
-torch-mlir would import it wrongly or not at all (`rewrites`), or kept with the types of its outputs. What a
-node is replaced by is walked in the same way.
+arithmetic of exporters disappears), made a weight if it gathers from one at known positions, replaced by a branch if it
+is an `If` with a known condition, rewritten if torch-mlir would import it wrongly or not at all (`rewrites`), or kept
+with the types of its outputs. What a node is replaced by is walked in the same way.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from smartmem_mlir.ingress.onnx_model.reader import OnnxModel
 from smartmem_mlir.ingress.onnx_model.refusals import DEPRECATED_BUT_SUPPORTED, Refusals, refusal_of
 from smartmem_mlir.ingress.onnx_model.structure import live_nodes, node_label
 from smartmem_mlir.ingress.onnx_model.tensors import Array, LazyTensor, TensorType, type_of
+from smartmem_mlir.ingress.onnx_model.weight_gathers import gathered_weight
 
 
 @dataclass
@@ -219,6 +220,10 @@ class Specializer:
             self._replace(node, replacement, {})
             return
         if self._fold(node, types):
+            return
+        if (weight := gathered_weight(self, node, types)) is not None:
+            self.graph.types[node.output[0]] = weight.type
+            self.graph.weights[node.output[0]] = weight
             return
         self.graph.types.update(types)  # rewrites look at the types of the results
         replacement = rewrites.apply(self, node)
