@@ -280,6 +280,7 @@ def reads_index(op: StructuredOp) -> bool:
     return any(inner.operation.name == "linalg.index" for inner in op.body.operations)
 
 
-def gathers(op: StructuredOp) -> bool:
-    """Whether the body reads a tensor at positions that it computes or is given, in the order that the tensor has."""
-    return any(inner.operation.name == "tensor.extract" for inner in op.body.operations)
+def gathered(op: StructuredOp) -> tuple[ir.Value, ...]:
+    """The tensors that the body reads at positions that it computes or is given, each in the order that it has."""
+    inner = [inner.operation for inner in op.body.operations]
+    return tuple(extract.operands[0] for extract in inner if extract.name == "tensor.extract")

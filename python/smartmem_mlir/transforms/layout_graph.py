@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from smartmem_mlir.layouts.graph import Graph, Loops, Move, Opaque, Operation, Tensor, Use
-from smartmem_mlir.transforms.access_folding import gathers
+from smartmem_mlir.transforms.access_folding import gathered
 from smartmem_mlir.transforms.attention_growth import grow_attention, possible_scores
 from smartmem_mlir.transforms.contraction_group import contraction_factors
 from smartmem_mlir.transforms.contraction_growth import is_contraction
@@ -50,9 +50,10 @@ class LayoutGraph:
             constant = bool(sources) and all(self._tensors[source].constant for source in sources)
             return Move(name, read_view(op), sources, self._add(op.results[0], name, constant=constant))
         structured = read_structured(op)
-        if structured is not None and not gathers(structured):
+        taken = gathered(structured) if structured is not None else ()
+        if structured is not None and not taken:
             return self._loops(structured, name)
-        sources = tuple(self._number(value) for value in op.operands if _is_tensor(value))
+        sources = tuple(self._number(value) for value in (*op.operands, *taken) if _is_tensor(value))
         for result in op.results:
             if _is_tensor(result):
                 self._add(result, name, pinned=True)
