@@ -23,9 +23,13 @@ from smartmem_mlir.signature import TensorSpec
 Array = npt.NDArray[np.generic]
 
 _ENTRY = "main"
-_LOST = "DATA_LOSS"  # IREE's code for a device that its driver lost
-# IREE 3.13 signals the semaphore that wakes its queue from two threads without a lock, now and then in the wrong order,
-# on which Mesa's drivers lose the device: one load in 20 on a busy machine. A new device and the next load are right.
+# Two races in IREE 3.13's Vulkan driver, seen on a busy machine: the semaphore that wakes its queue is signalled by two
+# threads without a lock, now and then in the wrong order, on which Mesa's drivers lose the device (one load in 20); and
+# memory is used before it is allocated. With a new device the next load is right.
+_RACES = {
+    "DATA_LOSS": "the driver lost",
+    "transient buffer has no staged Vulkan backing": "IREE used memory before it was allocated on",
+}
 _LOADS = 4
 _devices: dict[str, Any] = {}
 _ELEMENT_TYPES = {
@@ -102,11 +106,12 @@ class LoadedModule:
 
     def _refuse_lost_device(self, error: Exception) -> None:
         """Nothing that was opened on a lost device works again: who comes next gets a new one."""
-        if _LOST not in str(error):
+        what = next((what for text, what in _RACES.items() if text in str(error)), None)
+        if what is None:
             return
         _devices.pop(self._device_uri, None)
         raise DeviceLostError(
-            f"the driver lost {self._device_uri}: {_first_line(error)}",
+            f"{what} {self._device_uri}: {_first_line(error)}",
             hint="load the model again; if that does not help, look for what the driver logged",
             file=self._vmfb,
         ) from error

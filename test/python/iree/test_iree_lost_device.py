@@ -16,6 +16,7 @@ from smartmem_mlir.errors import DeviceLostError
 from smartmem_mlir.iree import runtime
 
 LOST = "Error creating vm context with modules: DATA_LOSS; while invoking native function hal.fence.await"
+UNBACKED = "buffer.c:303: FAILED_PRECONDITION; transient buffer has no staged Vulkan backing; while invoking"
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def losing(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def context(*arguments: Any) -> Any:
         if left[0]:
             left[0] -= 1
-            raise RuntimeError(LOST)
+            raise RuntimeError(UNBACKED if left[0] % 2 else LOST)
         return real(*arguments)
 
     monkeypatch.setattr(runtime.rt, "VmContext", context)
