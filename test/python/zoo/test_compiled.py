@@ -5,6 +5,8 @@ On a Vulkan driver whose subgroups are small: kernels that only lockstep makes r
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,14 @@ def test_on_the_cpu(model: Path, tmp_path: Path) -> None:
 NARROWED = {"biformer"}  # see docs/cli.md, "Kernels that IREE makes wrongly"
 
 
+def matches_on_vulkan(folder: Path) -> None:
+    """In a process of its own: where lavapipe loses the device, two of IREE's threads go on until the process ends."""
+    loaded = f"smartmem_mlir.load({str(folder)!r})"
+    code = f"import smartmem_mlir; assert {loaded}.verify(device='vulkan', seeds=(0,), tolerance={TOLERANCE}).matches"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.vulkan
 @pytest.mark.parametrize("name", MODELS)
 def test_on_any_vulkan_device(model: Path, tmp_path: Path, name: str) -> None:
@@ -49,7 +59,7 @@ def test_on_any_vulkan_device(model: Path, tmp_path: Path, name: str) -> None:
     assert report.opt_level == "O0"
     assert report.narrowed is (name in NARROWED)
     assert len(report.fallbacks) == (1 if name in NARROWED else 0)
-    assert compiled.verify(device="vulkan", seeds=(0,), tolerance=TOLERANCE).matches
+    matches_on_vulkan(compiled.path)
 
 
 @pytest.mark.vulkan
@@ -61,4 +71,4 @@ def test_what_iree_makes_wrongly_is_mended(model: Path, tmp_path: Path, name: st
         assert any(repair.barriers for repair in compiled.report.repairs)
     else:
         assert compiled.report.misaligned
-    assert compiled.verify(device="vulkan", seeds=(0,), tolerance=TOLERANCE).matches
+    matches_on_vulkan(compiled.path)
