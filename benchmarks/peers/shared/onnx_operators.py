@@ -105,6 +105,8 @@ def _slice(node: Node, x: torch.Tensor, *_: Any) -> torch.Tensor:
 
 def _split(node: Node, x: torch.Tensor, *_: Any) -> Sequence[torch.Tensor]:
     axis = node.attribute("axis", 0)
+    if len(node.outputs) == 1:
+        return [x]  # PyTorch has a split into one part, but exporters of LiteRT's do not
     if node.has(1) or node.attribute("split") is not None:
         return x.split(node.ints(1) if node.has(1) else list(node.attribute("split")), axis)
     return x.split(math.ceil(x.shape[axis] / len(node.outputs)), axis)

@@ -109,7 +109,8 @@ class LoadedModule:
         what = next((what for text, what in _RACES.items() if text in str(error)), None)
         if what is None:
             return
-        _devices.pop(self._device_uri, None)
+        if _devices.get(self._device_uri) is self._device:
+            del _devices[self._device_uri]
         raise DeviceLostError(
             f"{what} {self._device_uri}: {_first_line(error)}",
             hint="load the model again; if that does not help, look for what the driver logged",
@@ -158,10 +159,12 @@ class LoadedModule:
 
     def _call(self, inputs: Sequence[Array]) -> list[Array]:
         arguments, results = rt.VmVariantList(len(inputs)), rt.VmVariantList(len(self._outputs))
+        # Of the device that this call runs on: another thread's call may have opened a new one by the end of it.
+        pool = self._free_storage
         try:
             for spec, values in zip(self._inputs, inputs, strict=True):
                 arguments.push_ref(self._upload(values, spec))
-            storage = self._take_storage()
+            storage = self._take_storage(pool)
             for buffer in storage:
                 arguments.push_ref(buffer)
             self._context.invoke(self._entry, arguments, results)
@@ -170,15 +173,15 @@ class LoadedModule:
             self._refuse_lost_device(error)
             raise DeviceError(f"the device failed: {_first_line(error)}") from error
         # Only now, and not after a failure, can nothing on the device still use it.
-        self._free_storage.append(storage)
+        pool.append(storage)
         return outputs
 
-    def _take_storage(self) -> list[Any]:
+    def _take_storage(self, pool: list[list[Any]]) -> list[Any]:
         """The buffers of one call, results first, that no other call uses; none if the function has its own."""
         if self._transient_bytes is None:
             return []
         try:
-            return self._free_storage.pop()
+            return pool.pop()
         except IndexError:
             sizes = (*(spec.nbytes for spec in self._outputs), self._transient_bytes)
             return [self._allocate(size) for size in sizes]

@@ -10,7 +10,7 @@ from mlir import ir
 from smartmem_mlir.transforms.attention_group import AttentionGroup, AttentionReader
 from smartmem_mlir.transforms.ir_walk import Positions, users
 from smartmem_mlir.transforms.scalar_bodies import maximum_result
-from smartmem_mlir.transforms.structured import read_structured
+from smartmem_mlir.transforms.structured import StructuredOp, read_structured
 from smartmem_mlir.transforms.view_ops import is_view
 
 
@@ -32,23 +32,19 @@ def possible_scores(operations: Sequence[ir.Operation]) -> set[ir.Value]:
         readers = {value: [user.results[0] for user in users(value) if len(user.results)] for value in op.results}
         leads = [value for value, firsts in readers.items() if not heads.isdisjoint(firsts)]
         leading.update(leads)
-        if _begins_softmax(op) or (leads and _is_carried(op)):
+        structured = read_structured(op)
+        carried = is_view(op) or (structured is not None and structured.is_elementwise)
+        if (leads and carried) or _begins_softmax(op, structured):
             heads.add(op.results[0])
     return leading
 
 
-def _begins_softmax(op: ir.Operation) -> bool:
+def _begins_softmax(op: ir.Operation, structured: StructuredOp | None) -> bool:
     if op.name == "linalg.softmax":
         return True
-    structured = read_structured(op)
     if structured is None or structured.is_elementwise or structured.is_contraction:
         return False
     return maximum_result(structured) is not None
-
-
-def _is_carried(op: ir.Operation) -> bool:
-    structured = read_structured(op)
-    return is_view(op) or (structured is not None and structured.is_elementwise)
 
 
 def grow_attention(contraction: ir.Operation, position: Positions) -> AttentionGroup | None:

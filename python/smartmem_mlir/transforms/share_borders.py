@@ -162,6 +162,8 @@ class _Image:
 
     def behind(self, view: View) -> View:
         """A view of the tensor as a view of the image."""
+        if self.is_whole:
+            return view
         pieces = [
             piece if isinstance(piece.source, Fill) else replace(piece, exprs=self._split(piece.exprs))
             for piece in view.pieces

@@ -11,7 +11,7 @@ from onnx import helper
 from onnx_cases import model, random_feeds, run_onnxruntime, save, value
 
 from smartmem_mlir.ingress import ImportOptions, load
-from smartmem_mlir.ingress.onnx_model import fold, reader
+from smartmem_mlir.ingress.onnx_model import reader
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.standard_normal((23, 6)).astype(np.float32)
@@ -29,6 +29,7 @@ CASES = {
     "rows": gathering("Gather", RNG.integers(0, 23, (5, 4)), [5, 4, 6]),
     "from-the-end": gathering("Gather", np.array([-1, 0, -23, 22, -6]), [5, 6]),
     "columns": gathering("Gather", np.array([5, 0, -1]), [23, 3], axis=1),
+    # More positions than a literal may have.
     "large": gathering("Gather", RNG.integers(0, 23, (97, 97)), [97, 97, 6]),
     "points": gathering("GatherND", np.stack([RNG.integers(0, 23, 9), RNG.integers(0, 6, 9)], 1), [9]),
     "points-from-the-end": gathering("GatherND", np.array([[-1], [-23], [3]]), [3, 6]),
@@ -42,6 +43,7 @@ def test_values(case: str, tmp_path: Path) -> None:
     given = CASES[case]
     file = save(tmp_path, given)
     imported = load(file, ImportOptions())
+    assert case != "large" or reader.MAX_INLINE_BYTES < 97 * 97 * 8
     assert "table" not in imported.parameters
     (taken,) = imported.parameters.values()
     feeds = random_feeds(given)
@@ -49,13 +51,8 @@ def test_values(case: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(feeds["x"] + taken.load(), expected)
 
 
-def test_positions_larger_than_a_literal_are_known() -> None:
-    assert np.prod([97, 97]) * 8 > reader.MAX_INLINE_BYTES
-
-
 def test_what_is_large_is_gathered_by_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("smartmem_mlir.ingress.onnx_model.weight_gathers.MAX_FOLDED_ELEMENTS", 100)
-    monkeypatch.setattr(fold, "MAX_FOLDED_ELEMENTS", 100)
     imported = load(save(tmp_path, CASES["rows"]), ImportOptions())
     assert "table" in imported.parameters
 

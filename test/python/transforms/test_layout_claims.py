@@ -1,4 +1,4 @@
-"""What the choice of layouts and shared borders claim is proved, and a wrong order or border is found."""
+"""What layouts, shared borders and gathers claim is proved; a wrong order, border, image or position is found."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 from mlir import ir
 
 from smartmem_mlir.index_maps.evidence import Rewrite, check_rewrites
+from smartmem_mlir.index_maps.expr import dim
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.ir import make_context
-from smartmem_mlir.transforms import select_layouts, share_borders
+from smartmem_mlir.transforms import gather_sources, select_layouts, share_borders
 from smartmem_mlir.transforms.evidence import recording
 from smartmem_mlir.transforms.registry import run_pipeline
 
@@ -19,6 +20,7 @@ CASES = [
     ("select-layouts/convolutions.mlir", "smartmem-select-layouts{layouts=paper}"),
     ("share-borders/residual.mlir", "smartmem-share-borders"),
     ("share-borders/normalisation.mlir", "smartmem-share-borders{rows=true}"),
+    ("share-borders/tokens.mlir", "smartmem-share-borders"),
 ]
 
 
@@ -51,3 +53,24 @@ def test_a_wrong_border_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = share_borders._surround
     monkeypatch.setattr(share_borders, "_surround", lambda shape, low, high, fill: right(shape, low, high, fill + 1.0))
     assert check_rewrites(recorded(*CASES[1])) != []
+
+
+def test_a_wrong_image_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = share_borders._Image.unfold
+    monkeypatch.setattr(share_borders._Image, "unfold", lambda image: turned(image.shape).compose(right(image)))
+    assert check_rewrites(recorded(*CASES[3])) != []
+
+
+def turned(shape: tuple[int, ...]) -> View:
+    """The image upside down, which has the same shape."""
+    last = shape[0] - 1
+    return View.mapped(shape, shape, [dim(0) * -1 + last, *(dim(axis) for axis in range(1, len(shape)))])
+
+
+def test_a_gather_at_a_wrong_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = ("fold-views/gather_source.mlir", "smartmem-fold-views")
+    # Read back from the IR, right positions are the view itself, which leaves nothing to prove.
+    assert check_rewrites(recorded(*case)) == []
+    right = gather_sources.index_value
+    monkeypatch.setattr(gather_sources, "index_value", lambda expr, indices: right(expr, indices[::-1]))
+    assert check_rewrites(recorded(*case)) != []
