@@ -3,9 +3,9 @@
     python benchmarks/device/ncnn_vulkan.py resnet50.ncnn.param=3x224x224 ... -o ncnn.json
 
 Weights are zeros, so that a graph of some kilobytes is all that travels. So nothing is verified here: whether ncnn is
-right about a model is checked, on the CPU, where the weights are (`smartmem bench --peers ncnn`). Zeros take less power,
-and ncnn may be somewhat faster than with real weights. Needs NumPy and the `ncnn` package. A call is from an array in
-host memory to an array in host memory, as ncnn's interface has it.
+right about a model is checked, on the CPU, where the weights are (`smartmem bench --peers ncnn`). Zeros take less
+power, and ncnn may be somewhat faster than with real weights. Needs NumPy and the `ncnn` package. A call is from an
+array in host memory to an array in host memory, as ncnn's interface has it.
 """
 
 from __future__ import annotations

@@ -102,7 +102,8 @@ UNSEEN = {
     "crossformer": "position.mlp.9.bias",
     "sd-text-encoder": "k_proj.bias",
     "sd-vae-decoder": "to_k.bias",
-    "fst": "conv.bias",
+    # So does the one behind a residual sum: what a block adds to a whole channel is gone after the next block's.
+    "fst": ("conv.bias", "layers.2.norm.bias"),
 }
 """Weights that a network's own mathematics cancels."""
 
