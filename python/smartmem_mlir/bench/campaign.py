@@ -270,7 +270,7 @@ class _ModelRun:
             try:
                 artifact, seconds = prepared(
                     folder,
-                    stamp_of(self._model.facts.sha256, self._model.signature, engine.adapter),
+                    stamp_of(self._model.facts.sha256, self._model.signature, *engine.sources),
                     partial(self._convert, engine, folder),
                 )
                 entrants.append(Entrant(engine, artifact, seconds))

@@ -50,6 +50,13 @@ class Engine:
         """Whether its environment was made."""
         return self.python.exists()
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files that a conversion depends on: the adapter, what adapters share, and the engine's pinned versions."""
+        folder = self.adapter.parent
+        beside = [*folder.joinpath("shared").glob("*.py"), *folder.glob(f"requirements/{self.name}.txt")]
+        return (self.adapter, *sorted(beside))
+
     def accepts(self, device: Device, backend: str) -> bool:
         """Whether `backend` is what was asked for."""
         return re.fullmatch(self.backend[device], backend) is not None

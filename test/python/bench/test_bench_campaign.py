@@ -18,11 +18,12 @@ from typer.testing import CliRunner
 from smartmem_mlir.bench import report
 from smartmem_mlir.bench.campaign import CampaignOptions, run_campaign
 from smartmem_mlir.bench.command import bench_models
-from smartmem_mlir.bench.engines import choose_peers, load_peers, peers_folder
+from smartmem_mlir.bench.engines import Engine, choose_peers, load_peers, peers_folder
 from smartmem_mlir.bench.iree_variants import Setting, all_settings, compile_variant, find_variant
 from smartmem_mlir.bench.measure import Entrant
 from smartmem_mlir.bench.peaks import measure_peak
 from smartmem_mlir.bench.peer_process import PeerError
+from smartmem_mlir.bench.prepared import stamp_of
 from smartmem_mlir.bench.results import Campaign
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.targets import load_target
@@ -147,6 +148,21 @@ def test_what_was_prepared_is_not_made_again(tmp_path: Path, monkeypatch: pytest
     mlp(source, batch=5)
     with pytest.raises(AssertionError, match="compiled again"):
         run_campaign([source], options, tmp_path / "out", said.append, lambda c: None)
+
+
+def test_conversions_are_made_again_when_anything_that_made_them_changes(tmp_path: Path) -> None:
+    for name in ("engine.py", "shared/operators.py", "requirements/engine.txt", "requirements/other.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    adapter = tmp_path / "engine.py"
+    engine = Engine("engine", "Engine", Path(sys.executable), adapter, {"cpu": ".*"}, converts=True, setup="")
+    before = stamp_of(*engine.sources)
+    (tmp_path / "requirements" / "other.txt").write_text("another version")
+    assert stamp_of(*engine.sources) == before
+    for name in ("engine.py", "shared/operators.py", "requirements/engine.txt"):
+        (tmp_path / name).write_text("changed")
+        assert stamp_of(*engine.sources) != before
+        before = stamp_of(*engine.sources)
 
 
 def test_plain_iree_falls_back_to_the_highest_level_that_compiles(
