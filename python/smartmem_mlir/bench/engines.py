@@ -52,7 +52,7 @@ class Engine:
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """The files that a conversion depends on: the adapter, what adapters share, and the engine's pinned versions."""
+        """What a conversion depends on: the adapter, what adapters share, and the engine's pinned versions."""
         folder = self.adapter.parent
         beside = [*folder.joinpath("shared").glob("*.py"), *folder.glob(f"requirements/{self.name}.txt")]
         return (self.adapter, *sorted(beside))
