@@ -18,6 +18,7 @@ from image_programs import Array
 Refuses = Callable[[str], AbstractContextManager[None]]
 """A block that must end in a failed Vulkan call, with a message of the layer that contains the text."""
 
+NO_LOADER = "the Vulkan loader is missing; tools/install-system-packages installs it"
 LAYER = "VK_LAYER_SMARTMEM_image_memory"
 VALIDATION = "VK_LAYER_KHRONOS_validation"
 TIMEOUT_SECONDS = 120
