@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from image_kernels import Kernel, Operand, Storage
 from image_programs import random_tensor
 from image_runner import NO_LOADER, Refuses
 
-if TYPE_CHECKING:
-    from vulkan_app import App
-
 # The bindings load libvulkan when they are imported; where it must be there, every other test of this folder fails.
 vk = pytest.importorskip("vulkan", reason=NO_LOADER, exc_type=OSError)
+from vulkan_app import App  # noqa: E402
 
 GOOD = "smartmem.image.v1 set=0 binding=1 fmt=rgba32f w=8 h=4"
 PACK = Kernel((Operand("buffer"),), Operand("image"), 8, 4, name="pack")

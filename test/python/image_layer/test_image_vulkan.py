@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,11 +10,9 @@ from image_kernels import Kernel, Operand
 from image_programs import evaluate, random_tensor
 from image_runner import NO_LOADER, Refuses
 
-if TYPE_CHECKING:
-    from vulkan_app import App
-
 # The bindings load libvulkan when they are imported; where it must be there, every other test of this folder fails.
 vk = pytest.importorskip("vulkan", reason=NO_LOADER, exc_type=OSError)
+from vulkan_app import App  # noqa: E402
 
 PACK = Kernel((Operand("buffer"),), Operand("image"), 8, 4, scale=2, bias=1, name="pack")
 UNPACK = Kernel((Operand("sampled"),), Operand("buffer"), 8, 4, mirror=True, name="unpack")
