@@ -35,7 +35,7 @@ class CompileOptions:
             target; None leaves it to the pipeline.
         opt_level: Overrides the target's optimisation level.
         entry: Who provides memory for results and intermediates: "plain" for the module itself, as IREE's tools expect,
-            "in-place" for the caller, which spares a GPU waits between queue operations.
+            "in-place" for the caller, which spares a GPU waits between queue operations and a CPU copies of results.
         repair: Mend the Vulkan kernels that IREE makes wrongly; see `iree.shaders.repair` and `iree.vectors`.
             Without it the module is IREE's to the byte.
         check: Prove every rewrite of the passes before IREE compiles what they made.

@@ -98,7 +98,7 @@ class _Compiled:
         outputs = outputs_of(program)
         if all(kind != "tensor" for kind, _ in outputs):
             return lambda tensors: tuple(value for _, value in outputs)
-        return _Runner(compile(program, **self._options), outputs)
+        return _Runner(compile(program, **{"entry": "in-place", **self._options}), outputs)
 
 
 class _Runner:

@@ -24,6 +24,8 @@ from smartmem_mlir.targets import TargetDescription, load_pipeline
 BASELINE, OURS = "iree", "smartmem"
 """Names of the engines that run plain IREE and our modules in every table."""
 
+# Our runtime calls every module of a table; plain IREE's stay as IREE makes them.
+_OURS_OPTIONS = ("--entry", "in-place")
 _GRACE_SECONDS = 10.0
 _REPRODUCER = "; reproduce it with "
 _LEVELS = ("O0", "O1", "O2", "O3")
@@ -74,9 +76,9 @@ def find_variant(name: str) -> Variant:
     if name == "baseline":
         return Variant(BASELINE, "plain IREE", ("--baseline",))
     if name == "smartmem":
-        return Variant(OURS, "SmartMem", ())
+        return Variant(OURS, "SmartMem", _OURS_OPTIONS)
     pipeline = load_pipeline(name)
-    return Variant(pipeline.name, f"SmartMem, pipeline {pipeline.name}", ("--pipeline", name))
+    return Variant(pipeline.name, f"SmartMem, pipeline {pipeline.name}", (*_OURS_OPTIONS, "--pipeline", name))
 
 
 def all_settings(targets: Sequence[TargetDescription]) -> list[Setting]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from smartmem_mlir.errors import DeviceError, DeviceLostError, InvalidModelError
 from smartmem_mlir.iree.archive import SCOPE
+from smartmem_mlir.iree.buffer_pool import BufferPool
+from smartmem_mlir.iree.host_view import is_host_memory, view_on_host
 from smartmem_mlir.iree.image_layer import CANARIES, prove_layer
 from smartmem_mlir.iree.storage import transient_bytes
 from smartmem_mlir.iree.toolchain import RUNTIME_PACKAGE, package_version
@@ -133,8 +135,10 @@ class LoadedModule:
         self._entry = self._module.lookup_function(entry)
         if self._entry is None:
             raise InvalidModelError(f"the module has no function '{entry}'", file=self._vmfb)
-        self._transient_bytes = transient_bytes(self._entry.reflection)
-        self._free_storage: list[list[Any]] = []
+        transient = transient_bytes(self._entry.reflection)
+        # Memory that a call passes, results first; none if the function has its own.
+        sizes = () if transient is None else (*(spec.nbytes for spec in outputs), transient)
+        self._pools = [BufferPool(self._device.allocator, size) for size in sizes]
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference.
@@ -160,37 +164,29 @@ class LoadedModule:
     def _call(self, inputs: Sequence[Array]) -> list[Array]:
         arguments, results = rt.VmVariantList(len(inputs)), rt.VmVariantList(len(self._outputs))
         # Of the device that this call runs on: another thread's call may have opened a new one by the end of it.
-        pool = self._free_storage
+        pools = self._pools
         try:
             for spec, values in zip(self._inputs, inputs, strict=True):
                 arguments.push_ref(self._upload(values, spec))
-            storage = self._take_storage(pool)
+            storage = [pool.take() for pool in pools]
             for buffer in storage:
                 arguments.push_ref(buffer)
             self._context.invoke(self._entry, arguments, results)
-            outputs = [self._download(results, position, spec) for position, spec in enumerate(self._outputs)]
+            # Only now, and not after a failure, can nothing on the device still use the storage.
+            free = [partial(pool.give_back, buffer) for pool, buffer in zip(pools, storage, strict=True)]
+            if not is_host_memory(self._device_uri):
+                outputs = [self._download(results, position, spec) for position, spec in enumerate(self._outputs)]
+            elif pools:
+                outputs = [_view(*result) for result in zip(storage, self._outputs, free, strict=False)]
+                free = free[len(outputs) :]
+            else:
+                outputs = [_copy(results, position, spec) for position, spec in enumerate(self._outputs)]
         except RuntimeError as error:
             self._refuse_lost_device(error)
             raise DeviceError(f"the device failed: {_first_line(error)}") from error
-        # Only now, and not after a failure, can nothing on the device still use it.
-        pool.append(storage)
+        for give_back in free:
+            give_back()
         return outputs
-
-    def _take_storage(self, pool: list[list[Any]]) -> list[Any]:
-        """The buffers of one call, results first, that no other call uses; none if the function has its own."""
-        if self._transient_bytes is None:
-            return []
-        try:
-            return pool.pop()
-        except IndexError:
-            sizes = (*(spec.nbytes for spec in self._outputs), self._transient_bytes)
-            return [self._allocate(size) for size in sizes]
-
-    def _allocate(self, size: int) -> Any:
-        # No memory of zero bytes exists, and no kernel touches the one.
-        return self._device.allocator.allocate_buffer(
-            memory_type=rt.MemoryType.DEVICE_LOCAL, allowed_usage=rt.BufferUsage.DEFAULT, allocation_size=max(size, 1)
-        )
 
     def _upload(self, values: Array, spec: TensorSpec) -> Any:
         # Booleans are bytes on the device.
@@ -221,8 +217,7 @@ class LoadedModule:
             signal_semaphores=rt.HalFence.create_at(semaphore, 1),
         )
         rt.HalFence.create_at(semaphore, 1).wait()
-        dtype = np.dtype(np.int8) if spec.dtype == "i1" else spec.numpy_dtype
-        values = np.array(staging.map().asarray(tuple(view.shape), dtype), copy=True)
+        values = np.array(staging.map().asarray(tuple(view.shape), _storage_type(spec)), copy=True)
         return values.astype(np.bool_) if spec.dtype == "i1" else values
 
 
@@ -258,6 +253,22 @@ def _open_device(uri: str) -> Any:
         return _devices[uri]
     except (RuntimeError, ValueError) as error:
         raise DeviceError(f"cannot open the device {uri}: {_first_line(error)}") from error
+
+
+def _copy(results: Any, position: int, spec: TensorSpec) -> Array:
+    """A result that the function allocated: it may share its memory with another result or with a weight."""
+    buffer = results.get_as_object(position, rt.HalBufferView).get_buffer()
+    return np.array(_view(buffer, spec, lambda: None), copy=True)
+
+
+def _view(buffer: Any, spec: TensorSpec, release: Callable[[], None]) -> Array:
+    values = view_on_host(buffer, spec.shape, _storage_type(spec), release)
+    return values.astype(np.bool_) if spec.dtype == "i1" else values
+
+
+def _storage_type(spec: TensorSpec) -> np.dtype[Any]:
+    """Booleans are bytes on the device."""
+    return np.dtype(np.int8) if spec.dtype == "i1" else spec.numpy_dtype
 
 
 def _first_line(error: Exception) -> str:

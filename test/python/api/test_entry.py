@@ -113,6 +113,43 @@ def test_calls_at_the_same_time_have_memory_of_their_own(model: Path, tmp_path: 
         check(outputs, x)
 
 
+def overwrite(outputs: dict[str, np.ndarray]) -> None:
+    for values in outputs.values():
+        values[...] = 0
+
+
+@pytest.mark.parametrize("entry", ["plain", "in-place"])
+def test_a_caller_may_write_to_results(model: Path, tmp_path: Path, entry: str) -> None:
+    """Two results that are the same, and one that is a weight, are memory of their own."""
+    compiled = sm.compile(model, tmp_path / "module", target="cpu", entry=entry)
+    outputs = compiled.run([X])
+    overwrite({"again": outputs["again"], "weight": outputs["weight"]})
+    np.testing.assert_allclose(outputs["product"], expected(X)["product"], rtol=1e-4, atol=1e-4)
+    check(compiled.run([X]), X)
+
+
+@pytest.mark.parametrize("entry", ["plain", "in-place"])
+def test_results_stay_while_the_caller_holds_a_part_of_them(model: Path, tmp_path: Path, entry: str) -> None:
+    compiled = sm.compile(model, tmp_path / "module", target="cpu", entry=entry)
+    rows = [compiled.run([np.float32(scale) * X])["turned"][3:5] for scale in range(1, 31)]
+    for scale, held in enumerate(rows, start=1):
+        np.testing.assert_allclose(held, expected(np.float32(scale) * X)["turned"][3:5], rtol=1e-4, atol=1e-4)
+    del compiled
+    np.testing.assert_allclose(rows[0], expected(X)["turned"][3:5], rtol=1e-4, atol=1e-4)
+
+
+def test_results_on_the_host_are_where_the_module_wrote_them(model: Path, tmp_path: Path) -> None:
+    """Neither copied nor allocated again once they are given up."""
+    compiled = in_place(model, tmp_path / "module", "cpu")
+
+    def addresses() -> set[int]:
+        return {compiled.run([X])["product"].ctypes.data for _ in range(20)}
+
+    assert len(addresses()) <= 2
+    held = compiled.run([X])["product"]
+    assert held.ctypes.data not in addresses()
+
+
 def test_a_plain_module_needs_no_memory(model: Path, tmp_path: Path) -> None:
     compiled = sm.compile(model, tmp_path / "module", target="cpu")
     assert compiled.report.entry == "plain"
