@@ -14,7 +14,8 @@ from smartmem_mlir.index_maps.expr import linearize
 from smartmem_mlir.index_maps.map import IndexMap, evaluate
 from smartmem_mlir.index_maps.text import parse_view
 from smartmem_mlir.index_maps.view import Fill, View
-from smartmem_mlir.iree.isolation import LoweredModule
+from smartmem_mlir.iree.isolation import DerivedParameter, LoweredModule
+from smartmem_mlir.kernels.winograd import transform_filters
 from smartmem_mlir.signature import Parameter
 
 Array = npt.NDArray[np.generic]
@@ -34,14 +35,19 @@ def stored_parameters(parameters: Mapping[str, Parameter], lowered: LoweredModul
         Each parameter that the module names; what only views read is not among them.
     """
     return {
-        key: parameters[key] if derived is None else _derived(key, parameters[derived.source], parse_view(derived.view))
+        key: parameters[key] if derived is None else _derived(key, parameters[derived.source], derived)
         for key, derived in lowered.parameters.items()
     }
 
 
-def _derived(key: str, source: Parameter, view: View) -> Parameter:
-    spec = replace(source.spec, name=key, shape=view.shape)
-    return Parameter(spec, lambda: evaluate_view(view, source.load()))
+def _derived(key: str, source: Parameter, derived: DerivedParameter) -> Parameter:
+    view, filters = parse_view(derived.view), derived.filters
+    if filters is None:
+        return Parameter(replace(source.spec, name=key, shape=view.shape), lambda: evaluate_view(view, source.load()))
+    outputs, taps = filters
+    size = outputs + taps - 1
+    spec = replace(source.spec, name=key, shape=(size, size, *view.shape[2:]))
+    return Parameter(spec, lambda: transform_filters(evaluate_view(view, source.load()), outputs))
 
 
 def evaluate_view(view: View, array: Array) -> Array:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mlir import ir
 
 from smartmem_mlir.dialects import smartmem
 from smartmem_mlir.index_maps.text import print_view
+from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.transforms.convert_to_iree import PARAMETER_OP
 from smartmem_mlir.transforms.ir_walk import block_operations, erase_dead
 from smartmem_mlir.transforms.pass_base import Pass
@@ -25,6 +26,9 @@ VIEW_ATTRIBUTE = "smartmem.view"
 """On a parameter: the view of its source that its values are, as `index_maps.text` writes it."""
 SOURCE_ATTRIBUTE = "smartmem.view_of"
 """On a parameter: key of the parameter that it is a view of."""
+FILTERS_ATTRIBUTE = "smartmem.filters"
+"""On such a parameter: [m, r]. Its first two dimensions, of r taps, are then transformed for F(m, r), see
+`kernels.winograd`."""
 
 MAX_GROWTH = 2
 """A view with more than this many times the elements of its source is left to the program: a broadcast is no layout."""
@@ -46,33 +50,57 @@ def fold_parameter_views(root: ir.Operation) -> int:
         view = read_view(op)
         if view.box.volume > MAX_GROWTH * prod(view.operands[0]):
             continue
-        key = ir.StringAttr(source.attributes["key"]).value
-        text = print_view(view)
         with ir.InsertionPoint(op), op.location:
-            made = smartmem.ParameterOp(op.results[0].type, f"{key}#{hashlib.sha256(text.encode()).hexdigest()[:12]}")
-            made.operation.attributes[VIEW_ATTRIBUTE] = ir.StringAttr.get(text)
-            made.operation.attributes[SOURCE_ATTRIBUTE] = ir.StringAttr.get(key)
-        op.results[0].replace_all_uses_with(made.result)
+            made = _derived(source, view, op.results[0].type)
+        op.results[0].replace_all_uses_with(made)
         op.erase()
         folded += 1
     erase_dead(root)
     return folded
 
 
-def read_parameters(root: ir.Operation) -> dict[str, dict[str, str] | None]:
+def transformed_parameter(source: ir.Value, view: View, outputs: int, taps: int) -> ir.Value:
+    """A new parameter at the insertion point: filters transformed for minimal filtering.
+
+    Args:
+        source: A parameter.
+        view: How its elements are arranged before they are transformed: [taps, taps, ...].
+        outputs: m.
+        taps: r.
+    """
+    size = outputs + taps - 1
+    type_ = ir.RankedTensorType.get([size, size, *view.shape[2:]], source.type.element_type)
+    return _derived(source.owner.operation, view, type_, (outputs, taps))
+
+
+def _derived(source: ir.Operation, view: View, type_: ir.Type, filters: tuple[int, int] | None = None) -> ir.Value:
+    key, text = ir.StringAttr(source.attributes["key"]).value, print_view(view)
+    said = text if filters is None else f"{text} F{filters}"
+    made = smartmem.ParameterOp(type_, f"{key}#{hashlib.sha256(said.encode()).hexdigest()[:12]}")
+    made.operation.attributes[VIEW_ATTRIBUTE] = ir.StringAttr.get(text)
+    made.operation.attributes[SOURCE_ATTRIBUTE] = ir.StringAttr.get(key)
+    if filters is not None:
+        made.operation.attributes[FILTERS_ATTRIBUTE] = ir.DenseI64ArrayAttr.get(filters)
+    return made.result
+
+
+def read_parameters(root: ir.Operation) -> dict[str, dict[str, Any] | None]:
     """The parameters that a module reads.
 
     Returns:
-        By key: None, or for a parameter that is a view of another, that other's key as `source` and the view as `view`.
+        By key: None, or for a parameter that is a view of another, that other's key as `source`, the view as `view`, and
+        as `filters` [m, r] or None.
     """
-    found: dict[str, dict[str, str] | None] = {}
+    found: dict[str, dict[str, Any] | None] = {}
     for op in block_operations(root):
         if op.name != PARAMETER_OP:
             continue
-        derived = None
+        derived: dict[str, Any] | None = None
         if VIEW_ATTRIBUTE in op.attributes:
             names = {"source": SOURCE_ATTRIBUTE, "view": VIEW_ATTRIBUTE}
             derived = {field: ir.StringAttr(op.attributes[name]).value for field, name in names.items()}
+            has_filters = FILTERS_ATTRIBUTE in op.attributes
+            derived["filters"] = list(ir.DenseI64ArrayAttr(op.attributes[FILTERS_ATTRIBUTE])) if has_filters else None
         found[ir.StringAttr(op.attributes["key"]).value] = derived
     return found
 

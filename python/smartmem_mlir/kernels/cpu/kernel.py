@@ -28,6 +28,8 @@ class Kernel:
         beside: The same kernel with blocks for running beside others: the number of kernels in the launch.
         rows: The same kernel cut into blocks of rows; None when it is not known which rows it computes.
         alone: Whether it deserves a launch of its own.
+        scratch: Elements of memory, of all workgroups together, that the body is given after that of the result.
+        claim: Claims what is known of the kernel; None if that was done when it was planned.
     """
 
     op: ir.Operation
@@ -42,3 +44,5 @@ class Kernel:
     beside: Callable[[int], Kernel]
     rows: RowBlocks | None = None
     alone: bool = True
+    scratch: int = 0
+    claim: Callable[[], None] | None = None

@@ -113,11 +113,11 @@ def _chain(first: Kernel, left: dict[ir.Value, Kernel]) -> list[Kernel]:
     """Small kernels, each of which is all that reads the one before it."""
     found = [first]
     work, stack = first.work, first.stack
-    while work <= MAX_CHAIN_WORK:
+    while work <= MAX_CHAIN_WORK and not found[-1].scratch:
         (result,) = found[-1].op.results
         readers = list(users(result))
         kernel = left.get(readers[0].results[0]) if len(readers) == 1 and len(readers[0].results) else None
-        if kernel is None:
+        if kernel is None or kernel.scratch:
             break
         work += kernel.work
         stack += kernel.stack + 4 * prod(shape_of(result))
@@ -134,7 +134,8 @@ def _fits(kernels: Sequence[Kernel]) -> bool:
 
 def _bindings(kernels: Sequence[Kernel]) -> int:
     made = {result for kernel in kernels for result in kernel.op.results}
-    return len({value for kernel in kernels for value in kernel.op.operands} | made)
+    scratch = sum(kernel.scratch > 0 for kernel in kernels)
+    return len({value for kernel in kernels for value in kernel.op.operands} | made) + scratch
 
 
 def _is_movable(value: ir.Value) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 from mlir import ir
@@ -13,6 +14,7 @@ from smartmem_mlir.kernels.cpu.launches import form_launches
 from smartmem_mlir.kernels.cpu.lower_attention import attention_kernel
 from smartmem_mlir.kernels.cpu.lower_contraction import contraction_kernel
 from smartmem_mlir.kernels.cpu.lower_rows import row_kernel
+from smartmem_mlir.kernels.cpu.lower_winograd import Candidate, choose_candidates, winograd_candidate
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.run_launch import LaunchWriter
 from smartmem_mlir.kernels.fates import tell_views
@@ -25,6 +27,8 @@ from smartmem_mlir.kernels.groups import (
     read_map,
     read_rows,
 )
+from smartmem_mlir.transforms.contraction_group import ContractionGroup
+from smartmem_mlir.transforms.convert_to_iree import PARAMETER_OP
 from smartmem_mlir.transforms.form_groups import form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.map_group import erase_copies
@@ -58,13 +62,19 @@ GENERATORS = (
 """In this order: a group is of the first kind that it can be read as."""
 
 
-def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
+def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: int = 0) -> int:
     """Turns every group that a generator takes into an executable and a dispatch; the others are dissolved.
+
+    Args:
+        root: The module.
+        cpu: What its kernels are to run on.
+        filtering: Percent by which weights may grow for convolutions by minimal filtering.
 
     Returns:
         How many groups became kernels.
     """
     planned: dict[ir.Value, Kernel] = {}
+    filters: dict[ir.Value, Candidate] = {}
     for generator in GENERATORS:
         dissolved = 0
         for op in _groups(root, planned):
@@ -75,12 +85,17 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
             if kernel is None:
                 _dissolve(op)
                 dissolved += 1
-            else:
-                planned[op.results[0]] = kernel
+                continue
+            planned[op.results[0]] = kernel
+            if filtering and isinstance(group, ContractionGroup):
+                candidate = winograd_candidate(op, group, cpu, kernel)
+                if candidate is not None:
+                    filters[op.results[0]] = candidate
         if dissolved and generator.regroups:
             form_contraction_groups(root)
     for op in _groups(root, planned):
         _dissolve(op)
+    planned |= choose_candidates(filters, _parameter_bytes(root) * filtering // 100)
     launches = form_launches(list(planned.values()), block_operations(root))
     kept = [launch for launch in launches if len(launch.kernels) > 1 or launch.kernels[0].alone]
     for launch in launches:
@@ -93,6 +108,11 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors) -> int:
     for launch in kept:
         writer.write(launch)
     return sum(len(launch.kernels) for launch in kept)
+
+
+def _parameter_bytes(root: ir.Operation) -> int:
+    types = [op.results[0].type for op in block_operations(root) if op.name == PARAMETER_OP]
+    return sum(prod(type_.shape) * type_.element_type.width // 8 for type_ in types)
 
 
 def _dissolve(op: ir.Operation) -> None:
@@ -123,10 +143,15 @@ class LowerGroupsToCpu(Pass):
 
     lanes: int | None = option(None, "f32 elements of a vector register; by default what the module says, or 8")
     registers: int | None = option(None, "vector registers; by default what the module says, or 16")
+    filtering: int = option(
+        50,
+        "percent by which all weights together may grow, so that 3x3 convolutions need fewer products (Winograd's "
+        "minimal filtering, F(4x4, 3x3)); 0 for none",
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Transforms the module."""
         lanes, registers = 8, 16
         if ATTRIBUTE in op.attributes:
             lanes, registers = ir.DenseI64ArrayAttr(op.attributes[ATTRIBUTE])
-        lower_groups(op, CpuVectors(self.lanes or lanes, self.registers or registers))
+        lower_groups(op, CpuVectors(self.lanes or lanes, self.registers or registers), self.filtering)

@@ -1,0 +1,177 @@
+"""Convolutions by minimal filtering: which of a model's, and each as a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mlir import ir
+
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import ZERO, Expr, dim, dims, linearize
+from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.kernels.address_claims import Walk, claim_address, claim_copy
+from smartmem_mlir.kernels.cpu.blocks import price
+from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.plan import CpuVectors
+from smartmem_mlir.kernels.cpu.winograd_emit import WinogradEmitter
+from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, TAPS, WinogradPlan, lane_address, plan_winograd
+from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter, reads_after_sum
+from smartmem_mlir.transforms.claims import is_recorded
+from smartmem_mlir.transforms.contraction_group import ContractionGroup
+from smartmem_mlir.transforms.convert_to_iree import PARAMETER_OP
+from smartmem_mlir.transforms.fold_parameter_views import VIEW_ATTRIBUTE, transformed_parameter
+from smartmem_mlir.transforms.group_claims import claim_contraction
+from smartmem_mlir.transforms.view_ops import shape_of
+
+WORTH = 0.9
+"""A kernel must cost less than this part of the direct one: the model of its cost is not exact."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A convolution that minimal filtering would make faster.
+
+    Args:
+        kernel: It, so computed.
+        saved: Multiply-adds that are saved, those for launches on several workers together.
+        growth: Bytes by which its weights grow.
+    """
+
+    kernel: Kernel
+    saved: float
+    growth: int
+
+
+def winograd_candidate(
+    op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, direct: Kernel
+) -> Candidate | None:
+    """A convolution by minimal filtering; None where that is impossible or no faster.
+
+    Args:
+        op: The group.
+        group: What it computes.
+        cpu: What it is to run on.
+        direct: Its kernel otherwise.
+    """
+    weight = parameter(op, group.rhs)
+    if weight is None or not all(is_f32(value.type) for value in (*op.operands, *op.results)):
+        return None
+    source = weight.owner.operation
+    if source.name != PARAMETER_OP or VIEW_ATTRIBUTE in source.attributes:
+        return None
+    plan = plan_winograd(group, cpu)
+    if plan is None:
+        return None
+    # Transformed weights are no values that anything else could read.
+    others = [*group.lhs.reads, *reads_after_sum(group)]
+    if any(read.value == group.rhs.value for read in others):
+        return None
+    kernel = _kernel(op, plan, "1")
+    growth = 4 * (plan.weight_elements - prod(shape_of(weight)))
+    return Candidate(kernel, direct.cost - kernel.cost, growth) if kernel.cost < WORTH * direct.cost else None
+
+
+def choose_candidates(candidates: Mapping[ir.Value, Candidate], budget: int) -> dict[ir.Value, Kernel]:
+    """Those that save most for the bytes by which weights grow, as many as the budget allows.
+
+    Args:
+        candidates: By the value that each computes.
+        budget: Bytes by which all weights together may grow.
+    """
+    chosen: dict[ir.Value, Kernel] = {}
+    ranked = sorted(candidates.items(), key=lambda item: -item[1].saved / max(item[1].growth, 1))
+    for result, candidate in ranked:
+        if candidate.growth <= budget:
+            budget -= candidate.growth
+            chosen[result] = candidate.kernel
+            claim_winograd(candidate.kernel)
+    return chosen
+
+
+def claim_winograd(kernel: Kernel) -> None:
+    """Claims, of a kernel that is to run, that the group is read rightly and that its addresses are the group's."""
+    if is_recorded() and kernel.claim is not None:
+        kernel.claim()
+
+
+def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
+    group = plan.group
+    arguments = list(
+        dict.fromkeys(
+            read.value
+            for read in (*group.lhs.reads, group.rhs, *reads_after_sum(group))
+            if is_argument(read.value)
+        )
+    )
+
+    def operands() -> list[ir.Value]:
+        found = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
+        rhs = arguments.index(group.rhs.value)
+        found[rhs] = transformed_parameter(found[rhs], _packed(plan), OUTPUTS, TAPS)
+        return found
+
+    def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
+        *memory, scratch = buffers
+        table = dict(zip([*arguments, group.output.value], memory, strict=True))
+        WinogradEmitter(plan, table, scratch).emit(ids[0], ids[1])
+
+    each = plan.work_of(plan.block_rows, plan.block_panels)
+    outputs = "x".join(str(plan.extents[d]) for d in (*plan.places.images, plan.places.y, plan.places.x))
+    return Kernel(
+        op=op,
+        stem=f"winograd_{outputs}x{plan.channels}x{TAPS}x{TAPS}x{plan.depth}",
+        variant=f"minimal filtering {blocks}",
+        work=float(plan.work),
+        cost=price(prod(plan.workgroups), each),
+        stack=0,
+        workgroups=plan.workgroups,
+        operands=operands,
+        body=body,
+        beside=lambda count: _kernel(op, plan.in_blocks(count), str(count)),
+        scratch=prod(plan.workgroups) * plan.scratch_size,
+        claim=lambda: _claim(plan),
+    )
+
+
+def _claim(plan: WinogradPlan) -> None:
+    group = plan.group
+    claim_contraction(group)
+    root, extents = group.root.op, plan.extents
+    space = Box.of(extents)
+    here = dims(len(extents))
+    walk = Walk(extents, here, here, extents)
+    claim_address(root, walk, group.lhs.reads[0], plan.data)
+    for read in (*reads_after_sum(group), group.output):
+        address = lane_address(read, plan.places, space)
+        assert address is not None, "the plan has checked every address"
+        claim_address(root, walk, read, address[0] + dim(plan.places.channel) * address[1])
+    packed = _packed(plan)
+    width, places = plan.panel_width, plan.places
+    at = [here[places.tap_y], here[places.tap_x], here[places.channel] // width]
+    at += [here[places.depth], here[places.channel] % width]
+    claim_copy(root, walk, group.rhs, linearize(at, packed.shape), packed)
+
+
+def _packed(plan: WinogradPlan) -> View:
+    """The weights as they are before they are transformed: [taps, taps, panels, channels in, channels of a panel]."""
+    group, places, width = plan.group, plan.places, plan.panel_width
+    source = shape_of(group.rhs.value)
+    shape = (TAPS, TAPS, plan.num_panels, plan.depth, width)
+    where: list[Expr] = [ZERO] * len(plan.extents)
+    where[places.tap_y], where[places.tap_x], where[places.depth] = dim(0), dim(1), dim(3)
+    where[places.channel] = dim(2) * width + dim(4)
+    exprs = tuple(expr.substitute(where) for expr in group.rhs.access)
+    whole = Box.of(shape)
+    rest = plan.channels - (plan.num_panels - 1) * width
+    pieces = [Piece(whole, 0, exprs)]
+    if rest < width:
+        last = whole.with_axis(2, plan.num_panels - 1, plan.num_panels)
+        pieces = [
+            Piece(whole.with_axis(2, 0, plan.num_panels - 1), 0, exprs),
+            Piece(last.with_axis(4, 0, rest), 0, exprs),
+            Piece(last.with_axis(4, rest, width), Fill(0.0), ()),
+        ]
+        pieces = [piece for piece in pieces if piece.box.volume]
+    return View.of(shape, [source], pieces)
