@@ -1,8 +1,8 @@
 """Minimal filtering: m outputs of a filter of r taps from m + r - 1 products instead of m * r.
 
-Toom's and Cook's way to multiply polynomials, transposed (S. Winograd, "Arithmetic Complexity of Computations", 1980; for
-convolutions of networks: A. Lavin and S. Gray, CVPR 2016): with y = A [(G g) * (B d)], where * is element by element, y
-is what the filter g makes of the data d. In two dimensions each matrix is applied along both axes.
+Toom's and Cook's way to multiply polynomials, transposed (S. Winograd, "Arithmetic Complexity of Computations", 1980;
+for convolutions of networks: A. Lavin and S. Gray, CVPR 2016): with y = A [(G g) * (B d)], where * is element by
+element, y is what the filter g makes of the data d. In two dimensions each matrix is applied along both axes.
 
 The matrices are of rational numbers, and whether they filter is checked with rational numbers, for every pair of a tap
 and an element: filtering is bilinear, so that these are all cases.
@@ -83,9 +83,7 @@ def minimal_filtering(outputs: int, taps: int) -> MinimalFiltering:
             *(tuple(scale * p**k for k in range(taps)) for p, scale in zip(points, scales, strict=True)),
             _unit(taps - 1, taps),
         ),
-        tuple(
-            (*(Fraction(p**i) for p in points), Fraction(1 if i == outputs - 1 else 0)) for i in range(outputs)
-        ),
+        tuple((*(Fraction(p**i) for p in points), Fraction(1 if i == outputs - 1 else 0)) for i in range(outputs)),
     )
     assert made.filters(), f"F({outputs}, {taps}) does not filter"
     return made
@@ -103,7 +101,7 @@ def transform_filters(weights: npt.NDArray[np.generic], outputs: int) -> npt.NDA
     """
     matrix = np.array(minimal_filtering(outputs, weights.shape[0]).filter, np.float64)
     result = np.empty((len(matrix), len(matrix), *weights.shape[2:]), weights.dtype)
-    # One plane of what follows the taps at a time: twice the memory of a large weight would be the peak of a compilation.
+    # A part at a time: twice the memory of a large weight would be the peak of a compilation.
     flat, wide = result.reshape(*result.shape[:2], -1), weights.reshape(*weights.shape[:2], -1)
     step = 1 << 16
     for start in range(0, wide.shape[2], step):

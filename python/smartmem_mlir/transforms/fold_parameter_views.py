@@ -88,8 +88,8 @@ def read_parameters(root: ir.Operation) -> dict[str, dict[str, Any] | None]:
     """The parameters that a module reads.
 
     Returns:
-        By key: None, or for a parameter that is a view of another, that other's key as `source`, the view as `view`, and
-        as `filters` [m, r] or None.
+        By key: None, or for a parameter that is a view of another, that other's key as `source`, the view as `view`,
+        and as `filters` [m, r] or None.
     """
     found: dict[str, dict[str, Any] | None] = {}
     for op in block_operations(root):

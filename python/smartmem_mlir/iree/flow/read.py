@@ -40,6 +40,26 @@ _COPIES = {
 }
 
 
+@dataclass(frozen=True)
+class _Traffic:
+    """Bytes of the operands of a dispatch, of its results, and of results that are scratch memory."""
+
+    read: int
+    written: int
+    scratch: int
+
+    def kernel(self, name: str, kind: KernelKind) -> Kernel:
+        """A kernel that reads its operands and writes its results, each once."""
+        return Kernel(
+            name=name,
+            kind=kind,
+            calls=0,
+            read_bytes=self.read,
+            written_bytes=self.written,
+            scratch_bytes=self.scratch,
+        )
+
+
 @dataclass
 class _Calls:
     """What one scope (the inference, or loading) runs."""
@@ -47,7 +67,7 @@ class _Calls:
     kernels: Counter[tuple[str, str]] = field(default_factory=Counter)
     copies: Counter[str] = field(default_factory=Counter)
     copied_bytes: Counter[str] = field(default_factory=Counter)
-    traffic: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    traffic: dict[tuple[str, str], _Traffic] = field(default_factory=dict)
     largest_binding_bytes: int = 0
 
 
@@ -128,7 +148,8 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
                 raise CompilerError(f"a dispatch without an entry point in IREE's flow IR: {_head(op)[:200]}")
             entry = _unquote(match[1]), _unquote(match[2])
             calls.kernels[entry] += 1
-            calls.traffic[entry] = sum(map(_bytes, op.operands)), sum(map(_bytes, op.results))
+            given, kept = sum(map(_bytes, op.operands)), sum(map(_bytes, filter(_is_read, op.results)))
+            calls.traffic[entry] = _Traffic(given, kept, sum(map(_bytes, op.results)) - kept)
             calls.largest_binding_bytes = max(calls.largest_binding_bytes, *map(_bytes, [*op.operands, *op.results]))
         elif op.name in _COPIES:
             calls.copies[op.name] += 1
@@ -136,6 +157,11 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
         return ir.WalkResult.ADVANCE
 
     scope.walk(visit)
+
+
+def _is_read(value: ir.Value) -> bool:
+    """Whether anything needs a result: what nobody reads is memory that the kernel has for itself."""
+    return next(iter(value.uses), None) is not None
 
 
 def _copied_bytes(op: ir.Operation) -> int:
@@ -152,25 +178,21 @@ def _bytes(value: ir.Value) -> int:
     return (tensor_bytes(value.type) or 0) if isinstance(value.type, ir.RankedTensorType) else 0
 
 
-def _describe(
-    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], tuple[int, int]]
-) -> Kernel:
+def _describe(entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], _Traffic]) -> Kernel:
     if body is None:
         # A shader: it reads its operands and writes its results, each once.
-        given, made = traffic[entry]
         shader: KernelKind = "movement" if entry[1].startswith(COPY_STEM) else "extern"
-        return Kernel(name=entry[1], kind=shader, calls=0, read_bytes=given, written_bytes=made)
+        return traffic[entry].kernel(entry[1], shader)
     read, written = body_traffic(body)
     return Kernel(name=entry[1], kind=body_kind(body), calls=0, read_bytes=read, written_bytes=written)
 
 
 def _describe_generated(
-    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], tuple[int, int]]
+    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], _Traffic]
 ) -> Kernel:
     """A kernel of ours: it reads its operands and writes its results, each once."""
-    read, written = traffic[entry]
     kind: KernelKind = "compute" if body is not None and computes_on_vectors(body) else "movement"
-    return Kernel(name=entry[1], kind=kind, calls=0, read_bytes=read, written_bytes=written)
+    return traffic[entry].kernel(entry[1], kind)
 
 
 def _called(kernels: dict[tuple[str, str], Kernel], calls: _Calls) -> tuple[Kernel, ...]:

@@ -20,6 +20,7 @@ class Kernel(BaseModel):
         calls: Call sites; each is one kernel launch per inference.
         read_bytes: Bytes that one call reads, None if they depend on the data.
         written_bytes: Bytes that one call writes, None if they depend on the data.
+        scratch_bytes: Memory that a call has for itself: what it writes there no other kernel reads.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -29,6 +30,7 @@ class Kernel(BaseModel):
     calls: int
     read_bytes: int | None
     written_bytes: int | None
+    scratch_bytes: int = 0
 
     @property
     def moves_data(self) -> bool:

@@ -12,9 +12,10 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim, dims, linearize
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.address_claims import Walk, claim_address, claim_copy
-from smartmem_mlir.kernels.cpu.blocks import price
+from smartmem_mlir.kernels.cpu.blocks import WORKERS, price
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
+from smartmem_mlir.kernels.cpu.stages import LAUNCH_WORK
 from smartmem_mlir.kernels.cpu.winograd_emit import WinogradEmitter
 from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, TAPS, WinogradPlan, lane_address, plan_winograd
 from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter, reads_after_sum
@@ -26,7 +27,8 @@ from smartmem_mlir.transforms.group_claims import claim_contraction
 from smartmem_mlir.transforms.view_ops import shape_of
 
 WORTH = 0.9
-"""A kernel must cost less than this part of the direct one: the model of its cost is not exact."""
+"""A kernel must cost less than this part of the direct one, since the model of costs is not exact, and a launch less,
+since kernels that compute whole rows may share one and this one does not."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,7 @@ class Candidate:
     growth: int
 
 
-def winograd_candidate(
-    op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, direct: Kernel
-) -> Candidate | None:
+def winograd_candidate(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, direct: Kernel) -> Candidate | None:
     """A convolution by minimal filtering; None where that is impossible or no faster.
 
     Args:
@@ -70,7 +70,8 @@ def winograd_candidate(
         return None
     kernel = _kernel(op, plan, "1")
     growth = 4 * (plan.weight_elements - prod(shape_of(weight)))
-    return Candidate(kernel, direct.cost - kernel.cost, growth) if kernel.cost < WORTH * direct.cost else None
+    saved = WORTH * direct.cost - kernel.cost - LAUNCH_WORK * sum(WORKERS)
+    return Candidate(kernel, saved, growth) if saved > 0 else None
 
 
 def choose_candidates(candidates: Mapping[ir.Value, Candidate], budget: int) -> dict[ir.Value, Kernel]:
@@ -100,9 +101,7 @@ def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
     group = plan.group
     arguments = list(
         dict.fromkeys(
-            read.value
-            for read in (*group.lhs.reads, group.rhs, *reads_after_sum(group))
-            if is_argument(read.value)
+            read.value for read in (*group.lhs.reads, group.rhs, *reads_after_sum(group)) if is_argument(read.value)
         )
     )
 

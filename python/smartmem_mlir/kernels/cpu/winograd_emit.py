@@ -107,8 +107,7 @@ class WinogradEmitter:
             number_ = arith.minsi(number_, index(plan.num_tiles - 1))
         *images, y, x = (index_value(expr, [number_]) for expr in delinearize(dim(0), plan.tiles))
         (y, new_y), (x, new_x) = (
-            self._moved(scaled(tile, OUTPUTS), plan.extents[d])
-            for tile, d in ((y, plan.places.y), (x, plan.places.x))
+            self._moved(scaled(tile, OUTPUTS), plan.extents[d]) for tile, d in ((y, plan.places.y), (x, plan.places.x))
         )
         return _Tile(tuple(images), y, x, new_y, new_x)
 
@@ -140,7 +139,9 @@ class WinogradEmitter:
 
         def channels(at: ir.Value, part: Part) -> None:
             start = arith.addi(base, at)
-            read = [[load(buffer, add(start, i * pitch_y + j * pitch_x), part) for j in range(size)] for i in range(size)]
+            read = [
+                [load(buffer, add(start, i * pitch_y + j * pitch_x), part) for j in range(size)] for i in range(size)
+            ]
             for (a, b), value in _cells(_both(matrix, read, _by_rows)):
                 place = (a * size + b) * plan.held_tiles * plan.pitch
                 vector.StoreOp(value, self._scratch, [add(arith.addi(target, at), place)])
@@ -156,9 +157,7 @@ class WinogradEmitter:
         if plan.depth > whole:
             channels(index(whole), Part(whole, plan.lanes, plan.depth - whole))
 
-    def _multiply(
-        self, place: ir.Value, panel: ir.Value, rows: ir.Value, inputs: ir.Value, products: ir.Value
-    ) -> None:
+    def _multiply(self, place: ir.Value, panel: ir.Value, rows: ir.Value, inputs: ir.Value, products: ir.Value) -> None:
         """The products of one place of all held tiles with a panel of the weights."""
         plan = self._plan
         width, lanes = plan.panel_width, plan.lanes
@@ -222,9 +221,7 @@ class WinogradEmitter:
             for (i, j), total in _cells(_both(plan.filtering.output, made, _by_columns)):
                 self._output(tile, (i, j), add(first, offset), part, total)
 
-    def _output(
-        self, tile: _Tile, place: tuple[int, int], channel: ir.Value, part: Part, total: ir.Value
-    ) -> None:
+    def _output(self, tile: _Tile, place: tuple[int, int], channel: ir.Value, part: Part, total: ir.Value) -> None:
         """What follows the sum for one output of a tile, unless another tile has it."""
         y, x = add(tile.y, place[0]), add(tile.x, place[1])
         condition: ir.Value | None = None

@@ -261,5 +261,3 @@ def _tile_rows(tiles: int, vectors: int, cpu: CpuVectors) -> int:
     most = max(1, min((cpu.registers - spare) // vectors, 14, tiles))
     fitting: Sequence[int] = range(max(1, most * 3 // 4), most + 1)
     return min(fitting, key=lambda rows: (-(-tiles // rows) * rows, -rows))
-
-
