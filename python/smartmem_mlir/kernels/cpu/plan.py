@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import product
-from math import prod
+from math import gcd, prod
 
 from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
@@ -26,6 +26,12 @@ LEAST_ROWS_TO_COPY = 16
 LEAST_TERMS_TO_SCATTER = 32
 """Terms of a sum that hide writing each of its elements alone, some 16 stores for a vector. (32 x 49 x 33 x 32, written
 columns first, takes IREE 1.3 ms.)"""
+
+
+SET_PERIOD_BYTES = 4096
+"""Addresses this far apart are in the same set of a first-level cache: 64 sets of 64 bytes."""
+LINES_OF_A_SET = 7
+"""For rows, of the 8 that x86 CPUs have; the panel's vectors pass through the others."""
 
 
 class Storage(Enum):
@@ -238,7 +244,7 @@ def _fitting(
     scale = None if group.scale is None else split_address(group.scale.read.address, tiling)
     if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
         return None
-    tile_rows = _tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu)
+    tile_rows = min(_tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu), _rows_in_cache(parts[0]))
     plan = KernelPlan(group, tiling, parts, rhs, scale, lanes, vectors, tile_rows, 0, 0, storage)
     return plan.in_blocks(1)
 
@@ -260,6 +266,18 @@ def packed_address(tiling: Tiling) -> SplitAddress:
         inner = inner + dim(FIRST_REDUCTION + i) * step
         step *= tiling.reduction_extents[i]
     return SplitAddress(dim(PANEL) * step, inner, 1)
+
+
+def _rows_in_cache(lhs: SplitAddress) -> int:
+    """Rows whose elements in one column do not evict each other from the first-level cache.
+
+    A step of the sum reads one element of each row, the next step its neighbour in the same cache line. Rows a multiple
+    of 4 KiB apart compete for the few lines of one set: with 14 of them every element was fetched from the second level.
+    """
+    stride = lhs.row_stride
+    if not stride or lhs.lanes:
+        return 1 << 30
+    return LINES_OF_A_SET * (SET_PERIOD_BYTES // gcd(4 * stride, SET_PERIOD_BYTES))
 
 
 def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:

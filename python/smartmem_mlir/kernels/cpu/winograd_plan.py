@@ -16,7 +16,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks
-from smartmem_mlir.kernels.cpu.plan import CpuVectors
+from smartmem_mlir.kernels.cpu.plan import SET_PERIOD_BYTES, CpuVectors
 from smartmem_mlir.kernels.groups import reads_after_sum
 from smartmem_mlir.kernels.winograd import MinimalFiltering, minimal_filtering
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read
@@ -134,8 +134,9 @@ class WinogradPlan:
 
     @property
     def pitch(self) -> int:
-        """Elements between the transformed inputs of two tiles: whole vectors."""
-        return -(-self.depth // self.lanes) * self.lanes
+        """Elements between the transformed inputs of two tiles: whole vectors, and not the period of a cache's sets."""
+        pitch = -(-self.depth // self.lanes) * self.lanes
+        return pitch if 4 * pitch % (SET_PERIOD_BYTES // 2) else pitch + max(self.lanes, 16)
 
     @property
     def held_tiles(self) -> int:
