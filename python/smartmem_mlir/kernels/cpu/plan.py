@@ -272,7 +272,7 @@ def _rows_in_cache(lhs: SplitAddress) -> int:
     """Rows whose elements in one column do not evict each other from the first-level cache.
 
     A step of the sum reads one element of each row, the next step its neighbour in the same cache line. Rows a multiple
-    of 4 KiB apart compete for the few lines of one set: with 14 of them every element was fetched from the second level.
+    of 4 KiB apart compete for the few lines of one set: of 14 of them, each element came from the second level.
     """
     stride = lhs.row_stride
     if not stride or lhs.lanes:
