@@ -131,12 +131,21 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def _leave_no_core() -> None:
+    """An engine that crashes may have gigabytes in memory, which nobody wants on the disk."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Serve one engine on stdin and stdout.")
     parser.add_argument("--adapter", type=Path, required=True)
     parser.add_argument("--cpus", required=True, help="CPUs to run on, comma separated")
     arguments = parser.parse_args()
     _die_with_parent()
+    _leave_no_core()
     replies = os.dup(1)
     os.dup2(2, 1)  # engines and converters print; the protocol must not be broken by it
     if hasattr(os, "sched_setaffinity"):

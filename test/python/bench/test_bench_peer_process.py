@@ -78,6 +78,13 @@ def test_a_crash_names_the_signal_and_the_last_words(start: Start, fake: Callabl
     assert _gone(process.pid)
 
 
+def test_a_crash_leaves_no_memory_on_the_disk(start: Start) -> None:
+    process = start()
+    process.request("hello", 30.0)
+    limits = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
+    assert next(line for line in limits if line.startswith("Max core file size")).split()[4] == "0"
+
+
 def test_a_silent_exit_names_its_code(start: Start, fake: Callable[..., Entrant]) -> None:
     with pytest.raises(PeerError, match="exited with code 3"):
         _load(start(), fake("bad", fail_in="load", how="exit"))

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smartmem_mlir.index_maps.expr import Expr, dim
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, ROW, SplitAddress
 from smartmem_mlir.kernels.cpu.blocks import START_WORK, busiest, choose_blocks
+from smartmem_mlir.kernels.cpu.plan import rows_in_cache
 
 
 @pytest.mark.parametrize(
@@ -40,3 +43,19 @@ def test_what_a_workgroup_reads_counts() -> None:
     """Rows that each workgroup must lay its panel out for are not cut where panels can be."""
     row_block, _ = choose_blocks((64, 64), lambda rows, panels: panels * (rows + 1000) * 1e5)
     assert row_block == 64
+
+
+@pytest.mark.parametrize(
+    ("stride", "rows"), [(1024, 7), (2048, 7), (3072, 7), (512, 14), (1536, 14), (256, 28), (768, 28), (1025, 7 * 1024)]
+)
+def test_rows_that_share_a_set_of_the_cache_are_few(stride: int, rows: int) -> None:
+    """Elements of a column, a stride of f32 apart, are at most seven in any of 64 sets of lines of 64 bytes."""
+    lhs = SplitAddress(dim(ROW) * stride, dim(FIRST_REDUCTION), 0)
+    assert rows_in_cache(lhs) == rows
+    sets = [4 * stride * row // 64 % 64 for row in range(min(rows, 14))]
+    assert max(map(sets.count, sets)) <= 7
+
+
+def test_rows_at_no_one_stride_are_not_limited() -> None:
+    lhs = SplitAddress(dim(ROW) // 7 * 8192 + dim(ROW) % 7, Expr(0), 0)
+    assert rows_in_cache(lhs) > 1000

@@ -244,7 +244,7 @@ def _fitting(
     scale = None if group.scale is None else split_address(group.scale.read.address, tiling)
     if group.scale is not None and (scale is None or scale.lanes or scale.outer.dims):
         return None
-    tile_rows = min(_tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu), _rows_in_cache(parts[0]))
+    tile_rows = min(_tile_rows(tiling.num_rows, vectors, parts[0].lanes, cpu), rows_in_cache(parts[0]))
     plan = KernelPlan(group, tiling, parts, rhs, scale, lanes, vectors, tile_rows, 0, 0, storage)
     return plan.in_blocks(1)
 
@@ -268,7 +268,7 @@ def packed_address(tiling: Tiling) -> SplitAddress:
     return SplitAddress(dim(PANEL) * step, inner, 1)
 
 
-def _rows_in_cache(lhs: SplitAddress) -> int:
+def rows_in_cache(lhs: SplitAddress) -> int:
     """Rows whose elements in one column do not evict each other from the first-level cache.
 
     A step of the sum reads one element of each row, the next step its neighbour in the same cache line. Rows a multiple
