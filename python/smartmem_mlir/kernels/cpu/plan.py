@@ -9,10 +9,11 @@ by element, and a right-hand side that many rows read is laid out anew.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import product
-from math import gcd, prod
+from math import prod
 
 from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
@@ -30,8 +31,11 @@ columns first, takes IREE 1.3 ms.)"""
 
 SET_PERIOD_BYTES = 4096
 """Addresses this far apart are in the same set of a first-level cache: 64 sets of 64 bytes."""
+LINE_BYTES = 64
 LINES_OF_A_SET = 7
 """For rows, of the 8 that x86 CPUs have; the panel's vectors pass through the others."""
+MOST_ROWS = 14
+"""Of a tile."""
 
 
 class Storage(Enum):
@@ -276,14 +280,21 @@ def rows_in_cache(lhs: SplitAddress) -> int:
     """
     stride = lhs.row_stride
     if not stride or lhs.lanes:
-        return 1 << 30
-    return LINES_OF_A_SET * (SET_PERIOD_BYTES // gcd(4 * stride, SET_PERIOD_BYTES))
+        return MOST_ROWS
+    sets: defaultdict[int, set[int]] = defaultdict(set)
+    for row in range(MOST_ROWS):
+        line = 4 * stride * row // LINE_BYTES
+        lines = sets[line % (SET_PERIOD_BYTES // LINE_BYTES)]
+        lines.add(line)
+        if len(lines) > LINES_OF_A_SET:
+            return row
+    return MOST_ROWS
 
 
 def _tile_rows(rows: int, vectors: int, lhs_lanes: int, cpu: CpuVectors) -> int:
     """Rows of a tile: as many as registers allow, shrunk when the same number of tiles then wastes fewer rows."""
     # The panel's vectors and one of the left factor, unless the machine multiplies by an element in memory.
     spare = vectors + (0 if cpu.registers >= 32 and not lhs_lanes else 1)
-    most = max(1, min((cpu.registers - spare) // vectors, 14, rows))
+    most = max(1, min((cpu.registers - spare) // vectors, MOST_ROWS, rows))
     tiles = -(-rows // most)
     return -(-rows // tiles)
