@@ -67,3 +67,9 @@ class CompilerError(SmartMemError):
     """iree-compile failed, crashed or timed out; the message names the reproducer."""
 
     exit_code = EXIT_COMPILER_FAILED
+
+
+def first_line(error: Exception) -> str:
+    """The first line of another library's error, which says what is wrong; its type if it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

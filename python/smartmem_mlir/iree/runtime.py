@@ -12,11 +12,12 @@ import iree.runtime as rt
 import numpy as np
 import numpy.typing as npt
 
-from smartmem_mlir.errors import DeviceError, DeviceLostError, InvalidModelError
+from smartmem_mlir.errors import DeviceError, DeviceLostError, InvalidModelError, first_line
 from smartmem_mlir.iree.archive import SCOPE
 from smartmem_mlir.iree.buffer_pool import BufferPool
 from smartmem_mlir.iree.host_view import is_host_memory, view_on_host
 from smartmem_mlir.iree.image_layer import CANARIES, prove_layer
+from smartmem_mlir.iree.open_devices import forget_device, open_device
 from smartmem_mlir.iree.storage import transient_bytes
 from smartmem_mlir.iree.toolchain import RUNTIME_PACKAGE, package_version
 from smartmem_mlir.iree.vm_module import open_module
@@ -33,7 +34,6 @@ _RACES = {
     "transient buffer has no staged Vulkan backing": "IREE used memory before it was allocated on",
 }
 _LOADS = 4
-_devices: dict[str, Any] = {}
 _ELEMENT_TYPES = {
     "f64": rt.HalElementType.FLOAT_64,
     "f32": rt.HalElementType.FLOAT_32,
@@ -86,7 +86,7 @@ class LoadedModule:
                     raise
 
     def _load_once(self) -> None:
-        self._device = _open_device(self._device_uri)
+        self._device = open_device(self._device_uri)
         instance = rt.VmInstance()
         try:
             modules = [rt.create_hal_module(instance, self._device)]
@@ -101,7 +101,7 @@ class LoadedModule:
             self._refuse_lost_device(error)
             version = package_version(RUNTIME_PACKAGE)
             raise DeviceError(
-                f"IREE {version} cannot load the module on {self._device_uri}: {_first_line(error)}",
+                f"IREE {version} cannot load the module on {self._device_uri}: {first_line(error)}",
                 hint="compile it again with the installed version",
                 file=self._vmfb,
             ) from error
@@ -111,10 +111,9 @@ class LoadedModule:
         what = next((what for text, what in _RACES.items() if text in str(error)), None)
         if what is None:
             return
-        if _devices.get(self._device_uri) is self._device:
-            del _devices[self._device_uri]
+        forget_device(self._device_uri, self._device)
         raise DeviceLostError(
-            f"{what} {self._device_uri}: {_first_line(error)}",
+            f"{what} {self._device_uri}: {first_line(error)}",
             hint="load the model again; if that does not help, look for what the driver logged",
             file=self._vmfb,
         ) from error
@@ -183,7 +182,7 @@ class LoadedModule:
                 outputs = [_copy(results, position, spec) for position, spec in enumerate(self._outputs)]
         except RuntimeError as error:
             self._refuse_lost_device(error)
-            raise DeviceError(f"the device failed: {_first_line(error)}") from error
+            raise DeviceError(f"the device failed: {first_line(error)}") from error
         for give_back in free:
             give_back()
         return outputs
@@ -242,19 +241,6 @@ def prove_images(folder: Path, device_uri: str) -> None:
     prove_layer(call, load_mirror)
 
 
-def _open_device(uri: str) -> Any:
-    # Kernels are compiled for descriptors; by default the driver would also set up buffer device addresses.
-    rt.flags.parse_flags("--vulkan_dispatch_abi=descriptor")
-    if uri in _devices:
-        return _devices[uri]
-    try:
-        # Not from IREE's own cache, which keeps a device that was lost.
-        _devices[uri] = rt.get_device(uri, cache=False)
-        return _devices[uri]
-    except (RuntimeError, ValueError) as error:
-        raise DeviceError(f"cannot open the device {uri}: {_first_line(error)}") from error
-
-
 def _copy(results: Any, position: int, spec: TensorSpec) -> Array:
     """A result that the function allocated: it may share its memory with another result or with a weight."""
     buffer = results.get_as_object(position, rt.HalBufferView).get_buffer()
@@ -269,7 +255,3 @@ def _view(buffer: Any, spec: TensorSpec, release: Callable[[], None]) -> Array:
 def _storage_type(spec: TensorSpec) -> np.dtype[Any]:
     """Booleans are bytes on the device."""
     return np.dtype(np.int8) if spec.dtype == "i1" else spec.numpy_dtype
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

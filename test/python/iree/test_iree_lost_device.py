@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from smartmem_mlir import api
 from smartmem_mlir.errors import DeviceLostError
-from smartmem_mlir.iree import runtime
+from smartmem_mlir.iree import open_devices, runtime
 
 LOST = "Error creating vm context with modules: DATA_LOSS; while invoking native function hal.fence.await"
 UNBACKED = "buffer.c:303: FAILED_PRECONDITION; transient buffer has no staged Vulkan backing; while invoking"
@@ -66,6 +67,19 @@ def test_a_device_that_is_always_lost_is_an_error(compiled: api.CompiledModel, l
     with pytest.raises(DeviceLostError, match=r"the driver lost .*DATA_LOSS"):
         compiled.load_module("cpu")
     assert losing[0] == 100 - runtime._LOADS
+
+
+def test_threads_of_a_lost_device_get_only_idle_time() -> None:
+    lost = open_devices.open_device("local-task")
+    theirs = open_devices._threads["local-task"]
+    assert theirs
+    open_devices.forget_device("local-task", lost)
+    assert {os.sched_getscheduler(thread) for thread in theirs} == {os.SCHED_IDLE}
+    assert open_devices.open_device("local-task") is not lost
+    # What is no longer in use is not taken out of use again.
+    open_devices.forget_device("local-task", lost)
+    mine = {int(thread) for thread in os.listdir("/proc/self/task")} - theirs
+    assert os.SCHED_IDLE not in {os.sched_getscheduler(thread) for thread in mine & open_devices._threads["local-task"]}
 
 
 def test_a_call_is_made_again(compiled: api.CompiledModel) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from smartmem_mlir.errors import InvalidModelError
+from smartmem_mlir.errors import InvalidModelError, first_line
 from smartmem_mlir.ingress.onnx_model.structure import node_label
 from smartmem_mlir.ingress.onnx_model.tensors import TensorType, check_dims
 
@@ -37,7 +37,7 @@ def check_node(graph: Specializer, node: onnx.NodeProto, opset: int) -> None:
     try:
         onnx.checker.check_node(node, context)
     except onnx.checker.ValidationError as error:
-        raise InvalidModelError(_first_line(error), file=graph.file, node=node_label(node)) from error
+        raise InvalidModelError(first_line(error), file=graph.file, node=node_label(node)) from error
 
 
 def infer(graph: Specializer, node: onnx.NodeProto) -> dict[str, TensorType]:
@@ -67,7 +67,7 @@ def infer(graph: Specializer, node: onnx.NodeProto) -> dict[str, TensorType]:
         protos = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=opsets)
     except Exception as error:  # InferenceError, or a bare RuntimeError for some operators
         raise InvalidModelError(
-            f"its operands do not fit the operator: {_first_line(error)}", file=graph.file, node=node_label(node)
+            f"its operands do not fit the operator: {first_line(error)}", file=graph.file, node=node_label(node)
         ) from error
     found: dict[str, TensorType] = {}
     for name in filter(None, node.output):
@@ -82,9 +82,3 @@ def infer(graph: Specializer, node: onnx.NodeProto) -> dict[str, TensorType]:
         dims = [d.dim_value for d in proto.tensor_type.shape.dim]
         found[name] = check_dims(dims, proto.tensor_type.elem_type, file=graph.file, node=node_label(node))
     return found
-
-
-def _first_line(error: Exception) -> str:
-    """The part of a multi-line message of the onnx package that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

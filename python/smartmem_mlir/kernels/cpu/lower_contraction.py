@@ -7,14 +7,14 @@ from math import prod
 
 from mlir import ir
 
-from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
-from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.kernels.address_claims import Walk, claim_copy, claim_split, restricted, walks
 from smartmem_mlir.kernels.addresses import LANE, split_address
 from smartmem_mlir.kernels.cpu.blocks import price
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.panels import panelled
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction
 from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks, RowRead
 from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter, reads_after_sum
@@ -158,14 +158,4 @@ def _packed(plan: KernelPlan) -> View:
     for i, d in enumerate(tiling.reductions):
         where[d] = dim(len(outer) + 1 + i)
     exprs = tuple(expr.substitute(where) for expr in group.rhs.access)
-    whole = Box.of(shape)
-    rest = extent - (count - 1) * width
-    pieces = [Piece(whole, 0, exprs)]
-    if rest < width:
-        last = whole.with_axis(len(outer), count - 1, count)
-        pieces = [
-            Piece(whole.with_axis(len(outer), 0, count - 1), 0, exprs),
-            Piece(last.with_axis(len(shape) - 1, 0, rest), 0, exprs),
-            Piece(last.with_axis(len(shape) - 1, rest, width), Fill(0.0), ()),
-        ]
-    return View.of(shape, [source], pieces)
+    return panelled(shape, source, exprs, len(outer), extent - (count - 1) * width)

@@ -10,10 +10,11 @@ from mlir import ir
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim, dims, linearize
-from smartmem_mlir.index_maps.view import Fill, Piece, View
+from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.kernels.address_claims import Walk, claim_address, claim_copy
 from smartmem_mlir.kernels.cpu.blocks import WORKERS, price
 from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.panels import panelled
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.stages import LAUNCH_WORK
 from smartmem_mlir.kernels.cpu.winograd_emit import WinogradEmitter
@@ -162,15 +163,4 @@ def _packed(plan: WinogradPlan) -> View:
     where[places.tap_y], where[places.tap_x], where[places.depth] = dim(0), dim(1), dim(3)
     where[places.channel] = dim(2) * width + dim(4)
     exprs = tuple(expr.substitute(where) for expr in group.rhs.access)
-    whole = Box.of(shape)
-    rest = plan.channels - (plan.num_panels - 1) * width
-    pieces = [Piece(whole, 0, exprs)]
-    if rest < width:
-        last = whole.with_axis(2, plan.num_panels - 1, plan.num_panels)
-        pieces = [
-            Piece(whole.with_axis(2, 0, plan.num_panels - 1), 0, exprs),
-            Piece(last.with_axis(4, 0, rest), 0, exprs),
-            Piece(last.with_axis(4, rest, width), Fill(0.0), ()),
-        ]
-        pieces = [piece for piece in pieces if piece.box.volume]
-    return View.of(shape, [source], pieces)
+    return panelled(shape, source, exprs, 2, plan.channels - (plan.num_panels - 1) * width)
