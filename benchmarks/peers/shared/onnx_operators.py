@@ -176,6 +176,8 @@ def _conv_transpose(
     node: Node, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
     rank = x.dim() - 2
+    if node.attribute("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        raise NotImplementedError(f"{node.kind}: auto_pad")
     pads = list(node.attribute("pads", [0] * (2 * rank)))
     if pads[:rank] != pads[rank:] or node.attribute("output_shape") is not None:
         raise NotImplementedError("ConvTranspose: asymmetric pads or output_shape")
@@ -195,8 +197,11 @@ def _pool(node: Node, x: torch.Tensor) -> torch.Tensor:
         return (F.max_pool1d, F.max_pool2d, F.max_pool3d)[x.dim() - 3](
             x, kernel, strides, padding, dilations, rounds_up
         )
-    x, padding = _spatial_pads(node, x)
     counts_padding = bool(node.attribute("count_include_pad", 0))
+    padded, padding = _spatial_pads(node, x)
+    if padded is not x and not counts_padding:
+        raise NotImplementedError(f"{node.kind}: asymmetric pads that do not count")
+    x = padded
     return (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[x.dim() - 3](
         x, kernel, strides, padding, rounds_up, counts_padding
     )
@@ -214,6 +219,12 @@ def _resize(node: Node, x: torch.Tensor, *_: Any) -> torch.Tensor:
         whole = all(size % extent == 0 for size, extent in zip(spatial, x.shape[2:], strict=True))
         if not whole:
             raise NotImplementedError("Resize: nearest by a factor that is not whole")
+        rounding = node.attribute("nearest_mode", "round_prefer_floor")
+        # For whole factors these take the element that PyTorch takes.
+        if (coordinates, rounding) != ("asymmetric", "floor") and not (
+            coordinates.endswith("half_pixel") and rounding.startswith("round")
+        ):
+            raise NotImplementedError(f"Resize: nearest, {coordinates}, {rounding}")
         return F.interpolate(x, spatial, mode="nearest")
     if mode == "linear" and coordinates in ("half_pixel", "pytorch_half_pixel", "align_corners"):
         name = ("linear", "bilinear", "trilinear")[len(spatial) - 1]

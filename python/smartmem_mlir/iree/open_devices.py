@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from typing import Any
 
@@ -55,13 +56,11 @@ def forget_device(uri: str, device: Any) -> None:
         del _devices[uri]
         ours = {thread.native_id for thread in threading.enumerate()}
         for thread in _threads.pop(uri) - ours:
-            # Where there is such a policy, and the thread has not ended by itself.
-            with contextlib.suppress(AttributeError, OSError):
+            # One that has ended by itself needs nothing; where a sandbox forbids it, they stay as they are.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _running_threads() -> frozenset[int]:
-    try:
-        return frozenset(map(int, os.listdir("/proc/self/task")))
-    except OSError:
-        return frozenset()
+    """Kernel's numbers of the threads; none where that is not Linux, which alone can leave them idle time."""
+    return frozenset(map(int, os.listdir("/proc/self/task"))) if sys.platform == "linux" else frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import time
@@ -79,8 +80,13 @@ def test_a_crash_names_the_signal_and_the_last_words(start: Start, fake: Callabl
 
 
 def test_a_crash_leaves_no_memory_on_the_disk(start: Start) -> None:
-    process = start()
-    process.request("hello", 30.0)
+    former = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (former[1], former[1]))
+    try:
+        process = start()
+        process.request("hello", 30.0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, former)
     limits = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
     assert next(line for line in limits if line.startswith("Max core file size")).split()[4] == "0"
 

@@ -20,6 +20,13 @@ LOST = "Error creating vm context with modules: DATA_LOSS; while invoking native
 UNBACKED = "buffer.c:303: FAILED_PRECONDITION; transient buffer has no staged Vulkan backing; while invoking"
 
 
+@pytest.fixture(autouse=True)
+def devices_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices that tests lose here are nobody else's in this process."""
+    monkeypatch.setattr(open_devices, "_devices", {})
+    monkeypatch.setattr(open_devices, "_threads", {})
+
+
 @pytest.fixture
 def compiled(tmp_path: Path) -> api.CompiledModel:
     weight = np.random.default_rng(1).standard_normal((16, 8), np.float32)

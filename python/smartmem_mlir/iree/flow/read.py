@@ -40,23 +40,31 @@ _COPIES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Traffic:
-    """Bytes of the operands of a dispatch, of its results, and of results that are scratch memory."""
+    """What a kernel is given and makes, as its call sites show it.
 
-    read: int
-    written: int
-    scratch: int
+    Args:
+        given: Bytes of the operands of a call.
+        made: Bytes of each result of a call.
+        is_read: Whether anything reads that result, at any call site.
+    """
+
+    given: int
+    made: list[int]
+    is_read: list[bool]
 
     def kernel(self, name: str, kind: KernelKind) -> Kernel:
-        """A kernel that reads its operands and writes its results, each once."""
+        """A kernel that reads its operands and writes its results, each once; a result that is never read is scratch
+        memory, which it has for itself."""
+        written = sum(size for size, is_read in zip(self.made, self.is_read, strict=True) if is_read)
         return Kernel(
             name=name,
             kind=kind,
             calls=0,
-            read_bytes=self.read,
-            written_bytes=self.written,
-            scratch_bytes=self.scratch,
+            read_bytes=self.given,
+            written_bytes=written,
+            scratch_bytes=sum(self.made) - written,
         )
 
 
@@ -148,8 +156,10 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
                 raise CompilerError(f"a dispatch without an entry point in IREE's flow IR: {_head(op)[:200]}")
             entry = _unquote(match[1]), _unquote(match[2])
             calls.kernels[entry] += 1
-            given, kept = sum(map(_bytes, op.operands)), sum(map(_bytes, filter(_is_read, op.results)))
-            calls.traffic[entry] = _Traffic(given, kept, sum(map(_bytes, op.results)) - kept)
+            is_read = [next(iter(result.uses), None) is not None for result in op.results]
+            if entry in calls.traffic:
+                is_read = [a or b for a, b in zip(calls.traffic[entry].is_read, is_read, strict=True)]
+            calls.traffic[entry] = _Traffic(sum(map(_bytes, op.operands)), [*map(_bytes, op.results)], is_read)
             calls.largest_binding_bytes = max(calls.largest_binding_bytes, *map(_bytes, [*op.operands, *op.results]))
         elif op.name in _COPIES:
             calls.copies[op.name] += 1
@@ -157,11 +167,6 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
         return ir.WalkResult.ADVANCE
 
     scope.walk(visit)
-
-
-def _is_read(value: ir.Value) -> bool:
-    """Whether anything needs a result: what nobody reads is memory that the kernel has for itself."""
-    return next(iter(value.uses), None) is not None
 
 
 def _copied_bytes(op: ir.Operation) -> int:
