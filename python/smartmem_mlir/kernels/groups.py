@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from mlir import ir
 
@@ -106,6 +107,16 @@ def read_map(op: ir.Operation) -> RowGroup | None:
 def _kept(op: ir.Operation) -> list[ir.Operation]:
     members = [inner.operation for inner in op.regions[0].blocks[0].operations]
     return [inner for inner in members if is_structured(inner) or is_bordered(inner)]
+
+
+def arguments_of(reads: Iterable[Read]) -> list[ir.Value]:
+    """What is read of what the group is given, each once."""
+    return list(dict.fromkeys(read.value for read in reads if is_argument(read.value)))
+
+
+def operands_of(op: ir.Operation, arguments: Iterable[ir.Value]) -> list[ir.Value]:
+    """What a group is given for arguments of its body."""
+    return [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
 
 
 def reads_after_sum(group: ContractionGroup) -> list[Read]:

@@ -26,6 +26,7 @@ from smartmem_mlir.kernels.cpu.attention_tiles import (
 )
 from smartmem_mlir.kernels.cpu.lanes import (
     add,
+    block_range,
     cut,
     index,
     load,
@@ -62,8 +63,8 @@ class AttentionEmitter:
     def emit(self, outer_block: ir.Value, row_block: ir.Value) -> None:
         """Computes the workgroup at these indices."""
         plan = self._plan
-        first, last = _range(outer_block, plan.block_outer, plan.counts[OUTER])
-        row, end = _range(row_block, plan.block_rows, plan.counts[ROW])
+        first, last = block_range(outer_block, plan.block_outer, plan.counts[OUTER])
+        row, end = block_range(row_block, plan.block_rows, plan.counts[ROW])
 
         def matrix(outer: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             if plan.online:
@@ -199,9 +200,3 @@ class AttentionEmitter:
             before = [arith.mulf(load(results, at, part), splat(corrections[i], part.lanes)) for i, at, part in places]
             for value, (_, at, part) in zip(self._code.weighted(tile, keys, parts, before), places, strict=True):
                 store(value, results, at, part)
-
-
-def _range(block: ir.Value, size: int, total: int) -> tuple[ir.Value, ir.Value]:
-    start = scaled(block, size)
-    end = add(start, size)
-    return start, end if total % size == 0 else arith.minsi(end, index(total))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
 from mlir import ir
@@ -13,7 +14,7 @@ from smartmem_mlir.kernels.cpu.lanes import Part, add, index, loop, scaled, spla
 
 
 def write_borders(
-    memory: ir.Value, shape: Sequence[int], border: Sequence[tuple[Box, float]], lanes: int, first: ir.Value
+    memory: ir.Value, shape: Sequence[int], border: Sequence[tuple[Box, float]], lanes: int, ids: Sequence[ir.Value]
 ) -> None:
     """Writes constants around what a kernel computes; little against that, so that one workgroup writes all of them.
 
@@ -22,9 +23,12 @@ def write_borders(
         shape: Of the result.
         border: Boxes of it with the number that fills each.
         lanes: Elements of a vector.
-        first: Whether this is the workgroup that writes.
+        ids: Indices of the workgroup; the first one writes.
     """
-    branch = scf.IfOp(first)
+    if not border:
+        return
+    is_first = arith.cmpi(arith.CmpIPredicate.eq, reduce(arith.ori, ids), index(0))
+    branch = scf.IfOp(is_first)
     with ir.InsertionPoint(branch.then_block):
         for box, value in border:
             _fill(memory, shape, box, splat(float(value), lanes), lanes)

@@ -11,10 +11,10 @@ from mlir.dialects import arith, memref, scf, vector
 
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, split_address
-from smartmem_mlir.kernels.bodies import evaluate
 from smartmem_mlir.kernels.cpu.borders import write_borders
+from smartmem_mlir.kernels.cpu.epilogue import after_sum
+from smartmem_mlir.kernels.cpu.lanes import block_range
 from smartmem_mlir.kernels.cpu.plan import KernelPlan, Storage
-from smartmem_mlir.kernels.functions import FUNCTIONS
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.structured import element_type
 from smartmem_mlir.transforms.view_code import index_value
@@ -58,21 +58,14 @@ class ContractionEmitter:
     def emit(self, panel_block: ir.Value, row_block: ir.Value) -> None:
         """Computes the workgroup at these indices."""
         plan = self._plan
-        first, last = self._range(panel_block, plan.block_panels, plan.tiling.num_panels)
-        row, end = self._range(row_block, plan.block_rows, plan.tiling.num_rows)
+        first, last = block_range(panel_block, plan.block_panels, plan.tiling.num_panels)
+        row, end = block_range(row_block, plan.block_rows, plan.tiling.num_rows)
         loop = scf.ForOp(first, last, _index(1))
         with ir.InsertionPoint(loop.body):
             self._panel(loop.induction_variable, row, end)
             scf.YieldOp([])
-        if plan.group.border:
-            output = plan.group.output.value
-            is_first = arith.cmpi(arith.CmpIPredicate.eq, arith.ori(panel_block, row_block), _index(0))
-            write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
-
-    def _range(self, block: ir.Value, size: int, total: int) -> tuple[ir.Value, ir.Value]:
-        start = arith.muli(block, _index(size))
-        end = arith.addi(start, _index(size))
-        return start, end if total % size == 0 else arith.minsi(end, _index(total))
+        output = plan.group.output.value
+        write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, [panel_block, row_block])
 
     def _panel(self, panel: ir.Value, row: ir.Value, end: ir.Value) -> None:
         """All rows of one panel; the last panel of the lane range may be narrower than the others."""
@@ -198,27 +191,16 @@ class ContractionEmitter:
     def _finish(self, tile: _Tile, row: ir.Value, j: int, total: ir.Value) -> None:
         """What follows the sum, for one vector, and the store."""
         group = self._plan.group
-        element = (tile, row, j)
-        if isinstance(group.initial, Read):
-            total = arith.addf(total, self._read(group.initial, *element))
-        elif group.initial != 0.0:
-            total = arith.addf(total, vector.broadcast(self._vector, arith.constant(self._f32, group.initial)))
-        results = [total]
-        for step in group.steps:
-            arguments = [
-                results[argument] if isinstance(argument, int) else self._read(argument, *element)
-                for argument in step.arguments
-            ]
-            results.append(evaluate(step.body, arguments, self._plan.lanes, FUNCTIONS))
+        result = after_sum(group, total, lambda read: self._read(read, tile, row, j))
         output = group.output
         address = split_address(output.address, self._plan.tiling)
         assert address is not None
         at = index_value(address.outer, [row, tile.panel])
         if address.lanes == 1:
-            self._store(output.value, at, j, tile.widths[j], results[-1])
+            self._store(output.value, at, j, tile.widths[j], result)
             return
         for lane, element_at in enumerate(self._lane_addresses(at, address.lanes, j, tile.widths[j])):
-            memref.StoreOp(vector.extract(results[-1], [], [lane]), self._buffers[output.value], [element_at])
+            memref.StoreOp(vector.extract(result, [], [lane]), self._buffers[output.value], [element_at])
 
     def _read(self, read: Read, tile: _Tile, row: ir.Value, j: int) -> ir.Value:
         number = splat_constant(read.value)

@@ -29,7 +29,8 @@ class Kernel:
         rows: The same kernel cut into blocks of rows; None when it is not known which rows it computes.
         alone: Whether it deserves a launch of its own.
         scratch: Elements of memory, of all workgroups together, that the body is given after that of the result.
-        claim: Claims what is known of the kernel; None if that was done when it was planned.
+        claim: Claims that the group is read rightly and that the kernel's addresses are the group's. For a kernel that
+            is to run: what is planned and dropped needs no proof.
     """
 
     op: ir.Operation
@@ -45,4 +46,4 @@ class Kernel:
     rows: RowBlocks | None = None
     alone: bool = True
     scratch: int = 0
-    claim: Callable[[], None] | None = None
+    claim: Callable[[], None] = lambda: None

@@ -63,6 +63,13 @@ def scaled(a: ir.Value, factor: int) -> ir.Value:
     return a if factor == 1 else arith.muli(a, index(factor))
 
 
+def block_range(block: ir.Value, size: int, total: int) -> tuple[ir.Value, ir.Value]:
+    """First index of a block of an axis and the one after its last: the last block may be shorter."""
+    start = scaled(block, size)
+    end = add(start, size)
+    return start, end if total % size == 0 else arith.minsi(end, index(total))
+
+
 def vector_type(lanes: int, element: ir.Type | None = None) -> ir.VectorType:
     """A vector of f32, or of another type."""
     return ir.VectorType.get([lanes], element or ir.F32Type.get())

@@ -17,7 +17,7 @@ from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.panels import panelled
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction
 from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks, RowRead
-from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter, reads_after_sum
+from smartmem_mlir.kernels.groups import arguments_of, is_f32, operands_of, parameter, reads_after_sum
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read
 from smartmem_mlir.transforms.group_claims import claim_contraction
@@ -37,7 +37,6 @@ def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVector
     plan = plan_contraction(group, cpu, constant_rhs=parameter(op, group.rhs) is not None)
     if plan is None:
         return None
-    _claim(group, plan)
     return _kernel(op, plan, "1")
 
 
@@ -47,10 +46,10 @@ def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str) -> Kernel:
     planned = plan.group
     scale = () if planned.scale is None else (planned.scale.read,)
     reads = (*planned.lhs.reads, planned.rhs, *scale, *reads_after_sum(planned))
-    arguments = list(dict.fromkeys(read.value for read in reads if is_argument(read.value)))
+    arguments = arguments_of(reads)
 
     def operands() -> list[ir.Value]:
-        found = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
+        found = operands_of(op, arguments)
         if plan.storage is not Storage.GIVEN:
             rhs = arguments.index(planned.rhs.value)
             found[rhs] = _pack(plan, found[rhs])
@@ -73,6 +72,7 @@ def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str) -> Kernel:
         body=body,
         beside=lambda count: _kernel(op, plan.in_blocks(count), str(count)),
         rows=_row_blocks(op, plan),
+        claim=lambda: _claim(plan),
     )
 
 
@@ -103,12 +103,12 @@ def _parts(plan: KernelPlan) -> Iterator[tuple[Read, tuple[Walk, ...]]]:
         yield read, tuple(restricted(walk, axis, start, stop) for walk in walks(tiling))
 
 
-def _claim(group: ContractionGroup, plan: KernelPlan) -> None:
-    """Claims that the group is read rightly and that the kernel's addresses are those of the group."""
+def _claim(plan: KernelPlan) -> None:
     if not is_recorded():
         return
-    claim_contraction(group)
-    root, planned, tiling = group.root.op, plan.group, plan.tiling
+    planned, tiling = plan.group, plan.tiling
+    root = planned.root.op
+    claim_contraction(planned)
     for (read, boxes), address in zip(_parts(plan), plan.lhs, strict=True):
         for walk in boxes:
             claim_split(root, walk, read, address)

@@ -101,6 +101,7 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: int = 0) -> int
     for launch in launches:
         for kernel in launch.kernels:
             if launch in kept:
+                kernel.claim()
                 tell_views(kernel.op)
             else:
                 _dissolve(kernel.op)

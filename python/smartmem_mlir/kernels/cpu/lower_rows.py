@@ -14,6 +14,7 @@ from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks, RowRead
 from smartmem_mlir.kernels.cpu.row_plan import RowPlan, plan_rows
 from smartmem_mlir.kernels.cpu.rows import RowEmitter
+from smartmem_mlir.kernels.groups import operands_of
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.group_claims import claim_rows
 from smartmem_mlir.transforms.map_group import is_copy
@@ -26,12 +27,16 @@ def row_kernel(op: ir.Operation, group: RowGroup, cpu: CpuVectors) -> Kernel | N
     plan = plan_rows(group, cpu)
     if plan is None:
         return None
+    return _kernel(op, plan)
+
+
+def _claim(plan: RowPlan) -> None:
+    group = plan.group
     if is_recorded():
         claim_rows(group)
         for walk in walks(plan.tiling, plan.refined, group.extents):
             for read, address in (*plan.reads.items(), (group.output, plan.output)):
                 claim_split(group.members[0], walk, read, address)
-    return _kernel(op, plan)
 
 
 def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
@@ -58,9 +63,10 @@ def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
         cost=price(plan.workgroups, plan.work_of(plan.block_rows)),
         stack=4 * len(plan.stored) * plan.columns,
         workgroups=(plan.workgroups, 1),
-        operands=lambda: [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments],
+        operands=lambda: operands_of(op, arguments),
         body=body,
         beside=lambda _: kernel,
+        claim=lambda: _claim(plan),
         rows=RowBlocks(
             count=plan.tiling.num_rows,
             written=RowRead(op, boxes, plan.group.output),

@@ -19,7 +19,7 @@ from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.stages import LAUNCH_WORK
 from smartmem_mlir.kernels.cpu.winograd_emit import WinogradEmitter
 from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, TAPS, WinogradPlan, lane_address, plan_winograd
-from smartmem_mlir.kernels.groups import is_argument, is_f32, parameter, reads_after_sum
+from smartmem_mlir.kernels.groups import arguments_of, is_f32, operands_of, parameter, reads_after_sum
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
 from smartmem_mlir.transforms.convert_to_iree import PARAMETER_OP
@@ -88,26 +88,15 @@ def choose_candidates(candidates: Mapping[ir.Value, Candidate], budget: int) -> 
         if candidate.growth <= budget:
             budget -= candidate.growth
             chosen[result] = candidate.kernel
-            claim_winograd(candidate.kernel)
     return chosen
-
-
-def claim_winograd(kernel: Kernel) -> None:
-    """Claims, of a kernel that is to run, that the group is read rightly and that its addresses are the group's."""
-    if is_recorded() and kernel.claim is not None:
-        kernel.claim()
 
 
 def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
     group = plan.group
-    arguments = list(
-        dict.fromkeys(
-            read.value for read in (*group.lhs.reads, group.rhs, *reads_after_sum(group)) if is_argument(read.value)
-        )
-    )
+    arguments = arguments_of([*group.lhs.reads, group.rhs, *reads_after_sum(group)])
 
     def operands() -> list[ir.Value]:
-        found = [op.operands[ir.BlockArgument(argument).arg_number] for argument in arguments]
+        found = operands_of(op, arguments)
         rhs = arguments.index(group.rhs.value)
         found[rhs] = transformed_parameter(found[rhs], _packed(plan), OUTPUTS, TAPS)
         return found
@@ -136,6 +125,8 @@ def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
 
 
 def _claim(plan: WinogradPlan) -> None:
+    if not is_recorded():
+        return
     group = plan.group
     claim_contraction(group)
     root, extents = group.root.op, plan.extents

@@ -61,10 +61,8 @@ class RowEmitter:
         with ir.InsertionPoint(loop.body):
             self._row(_Row(loop.induction_variable))
             scf.YieldOp([])
-        if plan.group.border:
-            output = plan.group.output.value
-            is_first = arith.cmpi(arith.CmpIPredicate.eq, block, index(0))
-            write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
+        output = plan.group.output.value
+        write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, [block])
 
     def _row(self, row: _Row) -> None:
         steps = self._plan.group.steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from math import prod
 
 from mlir import ir
@@ -44,13 +45,12 @@ class LaunchWriter:
             place = {value: i for i, value in enumerate(operands)}
             reads = tuple(tuple(place[v] if v in place else -1 - inside[v] for v in values) for values in given)
             key = (launch.order, reads, *((kernel.variant, without_operands(kernel.op)) for kernel in kernels))
-            results = [type_ for kernel in kept for type_ in _written(kernel)]
+            results = [type_ for kernel in kept for type_ in _written_types(kernel)]
             if key not in self._names:
                 self._names[key] = unique("_".join(kernel.stem for kernel in kernels), self._taken)
                 self._add(self._names[key], launch, reads, [*(value.type for value in operands), *results])
             made = dispatch_several(self._names[key], operands, results)
-        for kernel in kept:
-            result, *_ = [made.pop(0) for _ in _written(kernel)]
+        for kernel, (result, *_) in zip(kept, _written(kept, made), strict=True):
             kernel.op.results[0].replace_all_uses_with(result)
         for kernel in reversed(kernels):
             kernel.op.erase()
@@ -60,7 +60,8 @@ class LaunchWriter:
         if len(kernels) == 1:
             add_executable(self._module, name, tensors, kernels[0].workgroups, kernels[0].body)
             return
-        count = len(tensors) - (1 if launch.order is Order.AFTER else sum(len(_written(kernel)) for kernel in kernels))
+        kept = kernels[-1:] if launch.order is Order.AFTER else kernels
+        count = len(tensors) - sum(len(_written_types(kernel)) for kernel in kept)
         write = {Order.BESIDE: _beside, Order.ALONG: _along, Order.AFTER: _after}[launch.order]
         workgroups = [prod(kernel.workgroups) for kernel in kernels]
         total = {Order.BESIDE: sum(workgroups), Order.ALONG: max(workgroups), Order.AFTER: 1}[launch.order]
@@ -77,11 +78,8 @@ Reads = Sequence[Sequence[int]]
 
 
 def _beside(kernels: Sequence[Kernel], reads: Reads, given: Memory, results: Memory, number: ir.Value) -> None:
-    written = list(results)
-    memories = [
-        [*(given[i] for i in read), *(written.pop(0) for _ in _written(kernel))]
-        for kernel, read in zip(kernels, reads, strict=True)
-    ]
+    written = _written(kernels, results)
+    memories = [[*(given[i] for i in read), *own] for read, own in zip(reads, written, strict=True)]
     _one_of(kernels, memories, [prod(kernel.workgroups) for kernel in kernels], number)
 
 
@@ -100,10 +98,16 @@ def _after(kernels: Sequence[Kernel], reads: Reads, given: Memory, results: Memo
             scf.YieldOp([])
 
 
-def _written(kernel: Kernel) -> list[ir.Type]:
+def _written_types(kernel: Kernel) -> list[ir.Type]:
     """What a kernel is given to write to: its result, then its scratch memory."""
     result = kernel.op.results[0].type
     return [result, ir.RankedTensorType.get([kernel.scratch], ir.F32Type.get())] if kernel.scratch else [result]
+
+
+def _written(kernels: Sequence[Kernel], values: Memory) -> list[list[ir.Value]]:
+    """Those of the values that each kernel writes to."""
+    left = iter(values)
+    return [list(islice(left, len(_written_types(kernel)))) for kernel in kernels]
 
 
 def _inputs(read: Sequence[int], given: Memory, made: Memory) -> list[ir.Value]:

@@ -12,11 +12,10 @@ from mlir.dialects import arith, memref, scf, vector
 
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr, delinearize, dim
-from smartmem_mlir.kernels.bodies import evaluate
 from smartmem_mlir.kernels.cpu.borders import write_borders
-from smartmem_mlir.kernels.cpu.lanes import Part, add, index, load, loop, number, scaled, splat, store
+from smartmem_mlir.kernels.cpu.epilogue import after_sum
+from smartmem_mlir.kernels.cpu.lanes import Part, add, block_range, index, load, loop, number, scaled, splat, store
 from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, WinogradPlan, lane_address
-from smartmem_mlir.kernels.functions import FUNCTIONS
 from smartmem_mlir.kernels.winograd import Matrix
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.view_code import index_value
@@ -57,13 +56,13 @@ class WinogradEmitter:
         self._plan = plan
         self._buffers = buffers
         self._scratch = scratch
-        self._places = plan.filtering.size**2
+        self._products = plan.filtering.size**2
 
     def emit(self, panel_block: ir.Value, row_block: ir.Value) -> None:
         """Computes the workgroup at these indices."""
         plan = self._plan
-        panel, last_panel = self._range(panel_block, plan.block_panels, plan.num_panels)
-        row, last_row = self._range(row_block, plan.block_rows, plan.num_rows)
+        panel, last_panel = block_range(panel_block, plan.block_panels, plan.num_panels)
+        row, last_row = block_range(row_block, plan.block_rows, plan.num_rows)
         number_ = add(scaled(row_block, plan.workgroups[0]), panel_block)
         inputs = scaled(number_, plan.scratch_size)
         products = add(inputs, plan.inputs_size)
@@ -75,7 +74,7 @@ class WinogradEmitter:
             self._each(tiles, lambda t: self._transform_inputs(self._tile(arith.addi(origin, t)), inputs, t))
 
             def of_panel(p: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-                self._each(index(self._places), lambda place: self._multiply(place, p, rows, inputs, products))
+                self._each(index(self._products), lambda place: self._multiply(place, p, rows, inputs, products))
                 self._each(tiles, lambda t: self._finish(self._tile(arith.addi(origin, t)), p, products, t))
                 return []
 
@@ -83,15 +82,8 @@ class WinogradEmitter:
             return []
 
         loop(row, last_row, plan.held, [], held)
-        if plan.group.border:
-            output = plan.group.output.value
-            is_first = arith.cmpi(arith.CmpIPredicate.eq, arith.ori(panel_block, row_block), index(0))
-            write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, is_first)
-
-    def _range(self, block: ir.Value, size: int, total: int) -> tuple[ir.Value, ir.Value]:
-        start = scaled(block, size)
-        end = add(start, size)
-        return start, end if total % size == 0 else arith.minsi(end, index(total))
+        output = plan.group.output.value
+        write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, [panel_block, row_block])
 
     def _each(self, count: ir.Value, body: Callable[[ir.Value], None]) -> None:
         def step(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
@@ -239,20 +231,10 @@ class WinogradEmitter:
             scf.YieldOp([])
 
     def _write(self, at: Sequence[ir.Value | None], channel: ir.Value, part: Part, total: ir.Value) -> None:
-        group, lanes = self._plan.group, self._plan.lanes
-        if isinstance(group.initial, Read):
-            total = arith.addf(total, self._read(group.initial, at, channel, part))
-        elif group.initial != 0.0:
-            total = arith.addf(total, splat(float(group.initial), lanes))
-        results = [total]
-        for step in group.steps:
-            arguments = [
-                results[argument] if isinstance(argument, int) else self._read(argument, at, channel, part)
-                for argument in step.arguments
-            ]
-            results.append(evaluate(step.body, arguments, lanes, FUNCTIONS))
+        group = self._plan.group
+        result = after_sum(group, total, lambda read: self._read(read, at, channel, part))
         place, _ = self._address(group.output, at)
-        store(results[-1], self._buffers[group.output.value], arith.addi(place, channel), part)
+        store(result, self._buffers[group.output.value], arith.addi(place, channel), part)
 
     def _read(self, read: Read, at: Sequence[ir.Value | None], channel: ir.Value, part: Part) -> ir.Value:
         constant = splat_constant(read.value)
