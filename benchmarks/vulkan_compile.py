@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from smartmem_mlir.bench.host import checkout_commit
 from smartmem_mlir.iree.shaders.module import find_modules
 from smartmem_mlir.iree.toolchain import COMPILER_PACKAGE, package_version
 
@@ -67,7 +68,7 @@ def main() -> int:
                 for name in options.names:
                     levels = (options.level, "O1") if plain else (options.level,)
                     for row in _missing(results["rows"], options, name, target, type_, levels, plain):
-                        results["rows"].append(row)
+                        results["rows"].append(row | {"commit": checkout_commit()})
                         results["rows"].sort(key=lambda r: (r["target"], r["type"], r["model"], r["plain"], r["level"]))
                         options.output.write_text(json.dumps(results, indent=1) + "\n")
                         print(json.dumps(row), flush=True)

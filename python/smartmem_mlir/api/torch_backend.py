@@ -34,7 +34,8 @@ def smartmem(
     Args:
         graph: What Dynamo traced.
         example_inputs: Its arguments.
-        options: Fields of :class:`CompileOptions`, as `torch.compile(..., options={"target": "vulkan"})`.
+        options: Fields of :class:`CompileOptions`, as `torch.compile(..., options={"target": "vulkan"})`; the entry is
+            "in-place" unless they say otherwise.
         mode: torch's; "default" is the only one.
 
     Returns:

@@ -6,7 +6,7 @@ parses them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 
 from mlir import ir
@@ -18,8 +18,17 @@ Body = Callable[[Sequence[ir.Value], Sequence[ir.Value]], None]
 """Writes a kernel, given one flat memref per operand and result, and the workgroup's indices x, y."""
 
 
+SCRATCH_ATTRIBUTE = "smartmem.scratch"
+"""On an argument of a kernel's function: memory that the kernel has for itself, and nothing that anybody reads."""
+
+
 def add_executable(
-    module: ir.Block, name: str, tensors: Sequence[ir.Type], workgroups: tuple[int, int], body: Body
+    module: ir.Block,
+    name: str,
+    tensors: Sequence[ir.Type],
+    workgroups: tuple[int, int],
+    body: Body,
+    scratch: Collection[int] = (),
 ) -> None:
     """Adds an executable with one entry point of the same name at the start of the module.
 
@@ -29,6 +38,7 @@ def add_executable(
         tensors: Types of what the kernel reads, then of what it writes.
         workgroups: How many workgroups run, along x and y.
         body: Writes the kernel.
+        scratch: Positions of tensors that are scratch memory.
     """
     public, private = ir.StringAttr.get("public"), ir.StringAttr.get("private")
     symbol = ir.StringAttr.get(name)
@@ -53,7 +63,7 @@ def add_executable(
         inner = ir.Operation.create("builtin.module", regions=1)
         ir.Operation.create("stream.executable.end")
     with ir.InsertionPoint(ir.Block.create_at_start(inner.regions[0], [])):
-        _function(name, tensors, body)
+        _function(name, tensors, body, scratch)
 
 
 def dispatch(name: str, operands: Sequence[ir.Value], result: ir.Type) -> ir.Value:
@@ -84,10 +94,13 @@ def _workgroup_count(region: ir.Region, workgroups: tuple[int, int]) -> None:
         ir.Operation.create("stream.return", operands=counts)
 
 
-def _function(name: str, tensors: Sequence[ir.Type], body: Body) -> None:
+def _function(name: str, tensors: Sequence[ir.Type], body: Body, scratch: Collection[int]) -> None:
     index = ir.IndexType.get()
     binding = ir.Type.parse("!stream.binding")
     function = func.FuncOp(name, ir.FunctionType.get([binding] * len(tensors), []))
+    if scratch:
+        marks = [{SCRATCH_ATTRIBUTE: ir.UnitAttr.get()} if i in scratch else {} for i in range(len(tensors))]
+        function.arg_attrs = [ir.DictAttr.get(mark) for mark in marks]
     block = function.add_entry_block()
     with ir.InsertionPoint(block):
         zero = arith.constant(index, 0)

@@ -85,7 +85,8 @@ def minimal_filtering(outputs: int, taps: int) -> MinimalFiltering:
         ),
         tuple((*(Fraction(p**i) for p in points), Fraction(1 if i == outputs - 1 else 0)) for i in range(outputs)),
     )
-    assert made.filters(), f"F({outputs}, {taps}) does not filter"
+    if not made.filters():
+        raise ArithmeticError(f"F({outputs}, {taps}) does not filter")
     return made
 
 

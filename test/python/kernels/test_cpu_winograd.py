@@ -115,8 +115,12 @@ def filtered(compiled: sm.CompiledModel) -> int:
 def test_the_result_is_onnx_runtimes(model: Path, tmp_path: Path, vectors: str) -> None:
     lanes, registers = VECTORS[vectors]
     compiled = compile_with(model, tmp_path, lanes=lanes, registers=registers, filtering=1000)
-    names = [kernel.name for kernel in read_directory(compiled.path).flow.entries]
-    assert filtered(compiled) == len(CASES) + 1, names
+    entries = read_directory(compiled.path).flow.entries
+    assert filtered(compiled) == len(CASES) + 1, [kernel.name for kernel in entries]
+    # Scratch memory is no traffic between kernels, and nothing else is scratch.
+    assert all((kernel.scratch_bytes > 0) == ("winograd" in kernel.name) for kernel in entries)
+    alone = next(kernel for kernel in entries if kernel.name.startswith("winograd_1x64x48x64x"))
+    assert alone.written_bytes == 4 * 64 * 48 * 64
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     feeds = {x.name: RANDOM.standard_normal(x.shape).astype(np.float32) for x in session.get_inputs()}
     wanted = session.run(None, feeds)

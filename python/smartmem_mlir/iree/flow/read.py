@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 
 from mlir import ir
@@ -20,6 +21,7 @@ from smartmem_mlir.iree.flow.images import check_images
 from smartmem_mlir.iree.flow.movement import body_kind, computes_on_vectors
 from smartmem_mlir.iree.flow.summary import Copy, FlowSummary, Kernel, KernelKind
 from smartmem_mlir.iree.flow.traffic import body_traffic, tensor_bytes
+from smartmem_mlir.kernels.executable import SCRATCH_ATTRIBUTE
 from smartmem_mlir.kernels.spirv.metadata import COPY_STEM
 
 _SYMBOL = r'@("(?:[^"\\]|\\.)*"|[\w$.-]+)'
@@ -41,41 +43,13 @@ _COPIES = {
 
 
 @dataclass
-class _Traffic:
-    """What a kernel is given and makes, as its call sites show it.
-
-    Args:
-        given: Bytes of the operands of a call.
-        made: Bytes of each result of a call.
-        is_read: Whether anything reads that result, at any call site.
-    """
-
-    given: int
-    made: list[int]
-    is_read: list[bool]
-
-    def kernel(self, name: str, kind: KernelKind) -> Kernel:
-        """A kernel that reads its operands and writes its results, each once; a result that is never read is scratch
-        memory, which it has for itself."""
-        written = sum(size for size, is_read in zip(self.made, self.is_read, strict=True) if is_read)
-        return Kernel(
-            name=name,
-            kind=kind,
-            calls=0,
-            read_bytes=self.given,
-            written_bytes=written,
-            scratch_bytes=sum(self.made) - written,
-        )
-
-
-@dataclass
 class _Calls:
     """What one scope (the inference, or loading) runs."""
 
     kernels: Counter[tuple[str, str]] = field(default_factory=Counter)
     copies: Counter[str] = field(default_factory=Counter)
     copied_bytes: Counter[str] = field(default_factory=Counter)
-    traffic: dict[tuple[str, str], _Traffic] = field(default_factory=dict)
+    traffic: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     largest_binding_bytes: int = 0
 
 
@@ -156,10 +130,7 @@ def _collect_calls(scope: ir.Operation, calls: _Calls) -> None:
                 raise CompilerError(f"a dispatch without an entry point in IREE's flow IR: {_head(op)[:200]}")
             entry = _unquote(match[1]), _unquote(match[2])
             calls.kernels[entry] += 1
-            is_read = [next(iter(result.uses), None) is not None for result in op.results]
-            if entry in calls.traffic:
-                is_read = [a or b for a, b in zip(calls.traffic[entry].is_read, is_read, strict=True)]
-            calls.traffic[entry] = _Traffic(sum(map(_bytes, op.operands)), [*map(_bytes, op.results)], is_read)
+            calls.traffic[entry] = sum(map(_bytes, op.operands)), sum(map(_bytes, op.results))
             calls.largest_binding_bytes = max(calls.largest_binding_bytes, *map(_bytes, [*op.operands, *op.results]))
         elif op.name in _COPIES:
             calls.copies[op.name] += 1
@@ -183,21 +154,43 @@ def _bytes(value: ir.Value) -> int:
     return (tensor_bytes(value.type) or 0) if isinstance(value.type, ir.RankedTensorType) else 0
 
 
-def _describe(entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], _Traffic]) -> Kernel:
+def _describe(
+    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], tuple[int, int]]
+) -> Kernel:
     if body is None:
         # A shader: it reads its operands and writes its results, each once.
         shader: KernelKind = "movement" if entry[1].startswith(COPY_STEM) else "extern"
-        return traffic[entry].kernel(entry[1], shader)
+        given, made = traffic[entry]
+        return Kernel(name=entry[1], kind=shader, calls=0, read_bytes=given, written_bytes=made)
     read, written = body_traffic(body)
     return Kernel(name=entry[1], kind=body_kind(body), calls=0, read_bytes=read, written_bytes=written)
 
 
 def _describe_generated(
-    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], _Traffic]
+    entry: tuple[str, str], body: ir.Operation | None, traffic: dict[tuple[str, str], tuple[int, int]]
 ) -> Kernel:
     """A kernel of ours: it reads its operands and writes its results, each once."""
     kind: KernelKind = "compute" if body is not None and computes_on_vectors(body) else "movement"
-    return traffic[entry].kernel(entry[1], kind)
+    read, written = traffic[entry]
+    scratch = 0 if body is None else _scratch_bytes(body)
+    return Kernel(
+        name=entry[1],
+        kind=kind,
+        calls=0,
+        read_bytes=read,
+        written_bytes=written - scratch,
+        scratch_bytes=scratch,
+    )
+
+
+def _scratch_bytes(body: ir.Operation) -> int:
+    """Memory that a kernel of ours has for itself; its other results somebody may read."""
+    if "arg_attrs" not in body.attributes:
+        return 0
+    marked = [SCRATCH_ATTRIBUTE in ir.DictAttr(attributes) for attributes in ir.ArrayAttr(body.attributes["arg_attrs"])]
+    arguments = body.regions[0].blocks[0].arguments
+    memories = [use.owner.results[0] for a, mark in zip(arguments, marked, strict=True) if mark for use in a.uses]
+    return sum(prod(memory.type.shape) * memory.type.element_type.width // 8 for memory in memories)
 
 
 def _called(kernels: dict[tuple[str, str], Kernel], calls: _Calls) -> tuple[Kernel, ...]:

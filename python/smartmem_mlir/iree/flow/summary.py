@@ -20,7 +20,8 @@ class Kernel(BaseModel):
         calls: Call sites; each is one kernel launch per inference.
         read_bytes: Bytes that one call reads, None if they depend on the data.
         written_bytes: Bytes that one call writes, None if they depend on the data.
-        scratch_bytes: Memory that a call has for itself: what it writes there no other kernel reads.
+        scratch_bytes: Memory that a call has for itself, beside what it writes: its workgroups use their part of it
+            again and again, so that it stays in their cache.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

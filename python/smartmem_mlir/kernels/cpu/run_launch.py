@@ -57,11 +57,14 @@ class LaunchWriter:
 
     def _add(self, name: str, launch: Launch, reads: Reads, tensors: Sequence[ir.Type]) -> None:
         kernels = launch.kernels
-        if len(kernels) == 1:
-            add_executable(self._module, name, tensors, kernels[0].workgroups, kernels[0].body)
-            return
         kept = kernels[-1:] if launch.order is Order.AFTER else kernels
         count = len(tensors) - sum(len(_written_types(kernel)) for kernel in kept)
+        # Behind each kernel's result.
+        own = [i > 0 for kernel in kept for i, _ in enumerate(_written_types(kernel))]
+        scratch_at = [count + position for position, is_own in enumerate(own) if is_own]
+        if len(kernels) == 1:
+            add_executable(self._module, name, tensors, kernels[0].workgroups, kernels[0].body, scratch_at)
+            return
         write = {Order.BESIDE: _beside, Order.ALONG: _along, Order.AFTER: _after}[launch.order]
         workgroups = [prod(kernel.workgroups) for kernel in kernels]
         total = {Order.BESIDE: sum(workgroups), Order.ALONG: max(workgroups), Order.AFTER: 1}[launch.order]
@@ -69,7 +72,7 @@ class LaunchWriter:
         def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
             write(kernels, reads, buffers[:count], buffers[count:], ids[0])
 
-        add_executable(self._module, name, tensors, (total, 1), body)
+        add_executable(self._module, name, tensors, (total, 1), body, scratch_at)
 
 
 Memory = Sequence[ir.Value]
