@@ -21,13 +21,13 @@ class Kernel:
         variant: What tells kernels of equal groups apart.
         work: Of the whole kernel, in multiply-adds.
         cost: Of the kernel as a launch of its own, see :func:`smartmem_mlir.kernels.cpu.blocks.price`.
-        stack: Bytes of it that the kernel takes.
         workgroups: Along x and y.
         operands: Makes what the kernel reads, at the insertion point.
         body: Writes the kernel: given the memory of its operands and of its result, and a workgroup's indices.
         beside: The same kernel with blocks for running beside others: the number of kernels in the launch.
         rows: The same kernel cut into blocks of rows; None when it is not known which rows it computes.
         alone: Whether it deserves a launch of its own.
+        stack: Bytes of it that the kernel takes.
         scratch: Elements of memory, of all workgroups together, that the body is given after that of the result.
         claim: Claims that the group is read rightly and that the kernel's addresses are the group's. For a kernel that
             is to run: what is planned and dropped needs no proof.
@@ -38,12 +38,12 @@ class Kernel:
     variant: str
     work: float
     cost: float
-    stack: int
     workgroups: tuple[int, int]
     operands: Callable[[], list[ir.Value]]
     body: Body
     beside: Callable[[int], Kernel]
     rows: RowBlocks | None = None
     alone: bool = True
+    stack: int = 0
     scratch: int = 0
     claim: Callable[[], None] = lambda: None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 
 from mlir import ir
 
@@ -11,7 +10,6 @@ from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.kernels.address_claims import Walk, claim_copy, claim_split, restricted, walks
 from smartmem_mlir.kernels.addresses import LANE, split_address
-from smartmem_mlir.kernels.cpu.blocks import price
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.panels import panelled
@@ -59,14 +57,12 @@ def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str) -> Kernel:
         table = dict(zip([*arguments, planned.output.value], buffers, strict=True))
         ContractionEmitter(plan, table).emit(ids[0], ids[1])
 
-    each = plan.work_of(plan.block_rows, plan.block_panels)
     return Kernel(
         op=op,
         stem=_stem(plan),
         variant=f"{plan.storage} {blocks}",
         work=float(plan.work),
-        cost=price(prod(plan.workgroups), each),
-        stack=0,
+        cost=plan.cost,
         workgroups=plan.workgroups,
         operands=operands,
         body=body,

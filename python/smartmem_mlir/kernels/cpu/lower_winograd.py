@@ -12,7 +12,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim, dims, linearize
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.kernels.address_claims import Walk, claim_address, claim_copy
-from smartmem_mlir.kernels.cpu.blocks import WORKERS, price
+from smartmem_mlir.kernels.cpu.blocks import WORKERS
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.panels import panelled
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
@@ -106,15 +106,13 @@ def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
         table = dict(zip([*arguments, group.output.value], memory, strict=True))
         WinogradEmitter(plan, table, scratch).emit(ids[0], ids[1])
 
-    each = plan.work_of(plan.block_rows, plan.block_panels)
     outputs = "x".join(str(plan.extents[d]) for d in (*plan.places.images, plan.places.y, plan.places.x))
     return Kernel(
         op=op,
         stem=f"winograd_{outputs}x{plan.channels}x{TAPS}x{TAPS}x{plan.depth}",
         variant=f"minimal filtering {blocks}",
         work=float(plan.work),
-        cost=price(prod(plan.workgroups), each),
-        stack=0,
+        cost=plan.cost,
         workgroups=plan.workgroups,
         operands=operands,
         body=body,

@@ -17,7 +17,7 @@ from math import prod
 
 from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
-from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks
+from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks, price
 from smartmem_mlir.kernels.groups import reads_after_sum
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, whole
 from smartmem_mlir.transforms.view_ops import shape_of
@@ -102,6 +102,11 @@ class KernelPlan:
     def work(self) -> int:
         """Multiply-adds of the whole kernel."""
         return prod(self.group.root.extents)
+
+    @property
+    def cost(self) -> float:
+        """As a launch of its own, see :func:`smartmem_mlir.kernels.cpu.blocks.price`."""
+        return price(prod(self.workgroups), self.work_of(self.block_rows, self.block_panels))
 
     def work_of(self, rows: int, panels: int) -> float:
         """What a workgroup of so many rows and panels costs, in multiply-adds: the reads of both included."""

@@ -15,7 +15,7 @@ from math import prod
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr
 from smartmem_mlir.index_maps.simplify import simplify_exprs
-from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks
+from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks, price
 from smartmem_mlir.kernels.cpu.plan import SET_PERIOD_BYTES, CpuVectors
 from smartmem_mlir.kernels.groups import reads_after_sum
 from smartmem_mlir.kernels.winograd import MinimalFiltering, minimal_filtering
@@ -167,6 +167,11 @@ class WinogradPlan:
     def work(self) -> int:
         """Multiply-adds of the whole kernel."""
         return self.num_tiles * self.filtering.size**2 * self.depth * self.channels
+
+    @property
+    def cost(self) -> float:
+        """As a launch of its own, see :func:`smartmem_mlir.kernels.cpu.blocks.price`."""
+        return price(prod(self.workgroups), self.work_of(self.block_rows, self.block_panels))
 
     def work_of(self, rows: int, panels: int) -> float:
         """What a workgroup of so many groups of tiles and panels costs, in multiply-adds: reads included."""
