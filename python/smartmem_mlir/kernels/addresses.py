@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from smartmem_mlir.index_maps.box import Box
@@ -106,6 +107,7 @@ class SplitAddress:
         return None if ROW in rest.dims else coefficient
 
 
+@lru_cache(maxsize=1024)
 def split_address(address: Expr, tiling: Tiling) -> SplitAddress | None:
     """Splits an address over the iteration space; None when it is no such sum."""
     (tiled,) = simplify_exprs([address.substitute(tiling.substitution())], tiling.box)

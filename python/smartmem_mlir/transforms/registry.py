@@ -15,6 +15,7 @@ from mlir.passmanager import PassManager
 import smartmem_mlir._smartmem as _smartmem
 import smartmem_mlir.dialects  # noqa: F401 (registers the dialect)
 from smartmem_mlir.errors import OptionError
+from smartmem_mlir.transforms.attribute_cache import forget
 from smartmem_mlir.transforms.pass_base import (
     ARGUMENT_PATTERN,
     Pass,
@@ -119,3 +120,5 @@ def run_pipeline(op: ir.Operation | ir.OpView | ir.Module, pipeline: str) -> Non
             if cause is None:
                 raise
             raise cause from None
+        finally:
+            forget()

@@ -13,6 +13,7 @@ from mlir import ir
 from mlir.dialects import linalg, tensor
 
 from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, FloorDiv, dim
+from smartmem_mlir.transforms.attribute_cache import remembered
 
 _NAMED_WITH_MAPS = frozenset({"linalg.matmul", "linalg.batch_matmul", "linalg.contract"})
 
@@ -111,13 +112,12 @@ def read_structured(op: ir.Operation) -> StructuredOp | None:
         return None
     num_inputs, num_outputs = op.attributes["operandSegmentSizes"]
     operands = tuple(op.operands)
-    accesses = tuple(read_map(attr.value) for attr in op.attributes["indexing_maps"])
-    rank = op.attributes["indexing_maps"][0].value.n_dims
+    accesses, rank = _read_maps(op.attributes["indexing_maps"])
     extents = _iteration_space(operands, accesses, rank)
     if extents is None:
         return None
     if "iterator_types" in op.attributes:
-        reductions = tuple("reduction" in str(kind) for kind in op.attributes["iterator_types"])
+        reductions = _read_iterators(op.attributes["iterator_types"])
     else:
         parallel = set().union(*(e.dims for access in accesses[num_inputs:] for e in access))
         reductions = tuple(i not in parallel for i in range(rank))
@@ -130,6 +130,18 @@ def read_structured(op: ir.Operation) -> StructuredOp | None:
         extents,
         op.regions[0].blocks[0],
     )
+
+
+@remembered
+def _read_maps(maps: ir.ArrayAttr) -> tuple[tuple[Access, ...], int]:
+    """The maps of all operands, and the rank of the iteration space."""
+    return tuple(read_map(attr.value) for attr in maps), maps[0].value.n_dims
+
+
+@remembered
+def _read_iterators(kinds: ir.ArrayAttr) -> tuple[bool, ...]:
+    """For each dimension, whether it is reduced."""
+    return tuple("reduction" in str(kind) for kind in kinds)
 
 
 def _iteration_space(operands: Sequence[ir.Value], accesses: Sequence[Access], rank: int) -> tuple[int, ...] | None:

@@ -9,6 +9,7 @@ from mlir import ir
 from smartmem_mlir.dialects import smartmem
 from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.view import Fill, Piece, Scalar, View
+from smartmem_mlir.transforms.attribute_cache import remembered
 from smartmem_mlir.transforms.structured import read_map, write_map
 
 VIEW = "smartmem.view"
@@ -47,8 +48,15 @@ def shape_of(value: ir.Value) -> tuple[int, ...]:
 
 def read_view(op: ir.Operation) -> View:
     """The view that a `smartmem.view` operation computes from its operands."""
+    return _read_pieces(
+        op.attributes["pieces"], shape_of(op.results[0]), tuple(shape_of(operand) for operand in op.operands)
+    )
+
+
+@remembered
+def _read_pieces(attributes: ir.ArrayAttr, shape: tuple[int, ...], operands: tuple[tuple[int, ...], ...]) -> View:
     pieces = []
-    for attr in op.attributes["pieces"]:
+    for attr in attributes:
         piece = smartmem.PieceAttr(attr)
         box = Box(tuple(piece.lower), tuple(piece.upper))
         if piece.source is None:
@@ -56,7 +64,7 @@ def read_view(op: ir.Operation) -> View:
             pieces.append(Piece(box, Fill(piece.fill.value), ()))
         else:
             pieces.append(Piece(box, piece.source, read_map(piece.map)))
-    return View.of(shape_of(op.results[0]), [shape_of(operand) for operand in op.operands], pieces)
+    return View.of(shape, operands, pieces)
 
 
 def write_view(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value:

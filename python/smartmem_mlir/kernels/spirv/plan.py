@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import product
 from math import prod
+from operator import itemgetter
 
 from mlir import ir
 
@@ -169,16 +170,24 @@ def plan_contraction(group: ContractionGroup, limits: GpuLimits, constant_rhs: b
     attempts = [(group, constant_rhs)]
     if group.lhs.view is None:
         attempts.append((replace(group, lhs=whole(group.rhs), rhs=group.lhs.reads[0]), False))
-    plans = (
-        (replace(plan, rows=rows, splits=splits), most)
+    shaped = (
+        (_cycles(placed, limits) + after, placed)
         for factors, packed in attempts
         for plan in _load_plans(factors, packed)
-        for rows, splits, most in product(
-            range(1, min(_MOST_ROWS, plan.tiling.num_rows) + 1), (1, 2, 4, 8, 16, 32), _invocations(limits)
-        )
+        for accesses in [_accesses_after_sum(plan)]
+        for placed in _shapes(plan, limits)
+        for after in [placed.rows * accesses * _LOAD_ISSUE * _waves(placed, limits)]
     )
-    shaped = (placed for plan, most in plans if (placed := _shape(plan, limits, most)) is not None)
-    return min(shaped, key=lambda plan: _cycles(plan, limits), default=None)
+    return min(shaped, key=itemgetter(0), default=(0.0, None))[1]
+
+
+def _shapes(plan: ShaderPlan, limits: GpuLimits) -> Iterator[ShaderPlan]:
+    """A plan with every choice of rows, threads that share a sum and workgroup that fits."""
+    rows = range(1, min(_MOST_ROWS, plan.tiling.num_rows) + 1)
+    for number, splits, most in product(rows, (1, 2, 4, 8, 16, 32), _invocations(limits)):
+        placed = _shape(replace(plan, rows=number, splits=splits), limits, most)
+        if placed is not None:
+            yield placed
 
 
 def _invocations(limits: GpuLimits) -> list[int]:
@@ -327,7 +336,7 @@ def _columns(panels: int, most: int) -> int:
 
 
 def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
-    """Modelled time: what all threads issue, or what one waits for its loads, whichever is more."""
+    """Modelled time of the sums: what all threads issue, or what one waits for its loads, whichever is more."""
     loads = 0.0
     for operand in (*plan.lhs[:1], plan.rhs):
         count = plan.rows if operand is not plan.rhs else 1
@@ -339,17 +348,26 @@ def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
         else:
             loads += count * (plan.step / WIDTH if operand.direction is Direction.TERMS else plan.step)
     trips = prod(plan.trips) / plan.splits
-    # The core with the most workgroups decides.
-    rounds = -(-prod(plan.workgroups) // limits.cores)
-    waves = max(1.0, rounds * plan.invocations / _CORE_LANES)
+    waves = _waves(plan, limits)
     issue = WIDTH * plan.rows * plan.step + _LOAD_ISSUE * loads
     gather = plan.rows * (plan.splits + 4) * _LOAD_ISSUE * waves if plan.splits > 1 else 0.0
-    after = 0.0
-    for read in (*reads_after_sum(plan.group), plan.group.output):
+    return trips * max(_LOAD_LATENCY, waves * issue) + gather
+
+
+def _waves(plan: ShaderPlan, limits: GpuLimits) -> float:
+    """How often the lanes of a core go over what it is given; the core with the most workgroups decides."""
+    rounds = -(-prod(plan.workgroups) // limits.cores)
+    return max(1.0, rounds * plan.invocations / _CORE_LANES)
+
+
+def _accesses_after_sum(plan: ShaderPlan) -> int:
+    """Loads and stores of one vector of sums, its result and what is read for it: the same for all shapes."""
+    group, count = plan.group, 0
+    for read in (*reads_after_sum(group), group.output):
         address = split_address(read.address, plan.tiling)
         whole = address is not None and direction_of(read.value, address, plan.tiling) is Direction.LANES
-        after += plan.rows * (1 if whole else WIDTH) * _LOAD_ISSUE * waves
-    return trips * max(_LOAD_LATENCY, waves * issue) + gather + after
+        count += 1 if whole else WIDTH
+    return count
 
 
 __all__ = ["LANE", "Direction", "GpuLimits", "Operand", "ShaderPlan", "plan_contraction"]
