@@ -13,6 +13,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
 
 PROFILED_RUNS = 20
+ARCHIVES_AHEAD = 3
+"""Weights that are made while the device is busy with others."""
 
 
 def write_weights(pack: Path, model: str, folder: Path) -> Path:
@@ -89,8 +93,8 @@ def time_ms(folder: Path, archive: Path, report: Any, seconds: float) -> float:
     return float(found[1]) / (1000 if found[2] == "us" else 1)
 
 
-def device_ms(folder: Path, archive: Path, report: Any) -> float:
-    """Time of all kernels of one inference on the device, by timestamps around each."""
+def kernels_us(folder: Path, archive: Path, report: Any) -> dict[str, float]:
+    """Time of each kernel in one inference on the device, all its calls together, by timestamps around each."""
     with tempfile.TemporaryDirectory() as temporary:
         profile = Path(temporary) / "profile"
         flags = [
@@ -100,10 +104,14 @@ def device_ms(folder: Path, archive: Path, report: Any) -> float:
         ]
         _run(_tool("iree-benchmark-module"), *_call(folder, archive, report), *flags)
         said = _run(_tool("iree-profile"), "dispatch", str(profile))
-    times = [int(total) for total in re.findall(r"time_ns:.* total=(\d+)", said)]
+    times: Counter[str] = Counter()
+    # A group is its kernel's name on a line of its own, then lines that are indented further.
+    for name, lines in re.findall(r"^  (\S+)\n((?:    .*\n?)+)", said, re.MULTILINE):
+        total = re.search(r"time_ns:.* total=(\d+)", lines)
+        times[name] += int(total[1]) if total else 0
     if not times:
         raise RuntimeError(said[-500:])
-    return sum(times) / PROFILED_RUNS / 1e6
+    return {name: round(total / PROFILED_RUNS / 1e3, 2) for name, total in times.most_common()}
 
 
 def _call(folder: Path, archive: Path, report: Any) -> list[str]:
@@ -138,32 +146,47 @@ def main() -> None:
     parser.add_argument("pack", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=1, help="of inferences a repetition, of which there are three")
+    parser.add_argument("--kernels", action="store_true", help="the time of every kernel, too")
     arguments = parser.parse_args()
     # Before the first device: the runtime keeps it, and modules with images need the layer. It lets others pass.
     enable()
+    models = [notes.stem for notes in sorted(arguments.pack.glob("*.json"))]
+    folders = [(model, folder) for model in models for folder in sorted(arguments.pack.glob(f"{model}-*/"))]
     results = []
-    for notes in sorted(arguments.pack.glob("*.json")):
-        model = notes.stem
-        for folder in sorted(arguments.pack.glob(f"{model}-*/")):
-            archive = write_weights(arguments.pack, model, folder)
-            row: dict[str, Any] = {"model": model, "module": folder.name}
-            try:
-                compiled = smartmem_mlir.load(folder)
-                flow = compiled.report.flow
-                row |= {"target": compiled.report.target.name, "opt_level": compiled.report.opt_level}
-                row |= {"baseline": compiled.report.baseline, "kernels": flow.kernels}
-                row |= {"dtype": compiled.report.source.dtype or "f32", "entry": compiled.report.entry}
-                row |= {"movement_kernels": flow.movement_kernels, "movement_bytes": flow.movement_bytes}
-                row |= {"total_bytes": flow.total_bytes}
-                row |= {"relative_l2": verify(compiled, arguments.pack, model)}
-                row |= {"ms": time_ms(folder, archive, compiled.report, arguments.seconds)}
-                row |= {"device_ms": device_ms(folder, archive, compiled.report)}
-            except (SmartMemError, RuntimeError, subprocess.TimeoutExpired) as error:
-                row["error"] = str(error)
+    with ProcessPoolExecutor(ARCHIVES_AHEAD) as makers:
+        ahead = [makers.submit(write_weights, arguments.pack, *work) for work in folders[:ARCHIVES_AHEAD]]
+        for number, (model, folder) in enumerate(folders):
+            archive = ahead[number].result()
+            ahead += [
+                makers.submit(write_weights, arguments.pack, *work)
+                for work in folders[number + ARCHIVES_AHEAD : number + ARCHIVES_AHEAD + 1]
+            ]
+            row = {"model": model, "module": folder.name, **measured(model, folder, archive, arguments)}
             print(json.dumps(row), flush=True)
             results.append(row)
             arguments.output.write_text(json.dumps(results, indent=1))
             archive.unlink()
+
+
+def measured(model: str, folder: Path, archive: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    """What is found out about one module; under `error`, why no more."""
+    row: dict[str, Any] = {}
+    try:
+        compiled = smartmem_mlir.load(folder)
+        flow = compiled.report.flow
+        row |= {"target": compiled.report.target.name, "opt_level": compiled.report.opt_level}
+        row |= {"baseline": compiled.report.baseline, "kernels": flow.kernels}
+        row |= {"dtype": compiled.report.source.dtype or "f32", "entry": compiled.report.entry}
+        row |= {"movement_kernels": flow.movement_kernels, "movement_bytes": flow.movement_bytes}
+        row |= {"total_bytes": flow.total_bytes}
+        row |= {"relative_l2": verify(compiled, arguments.pack, model)}
+        row |= {"ms": time_ms(folder, archive, compiled.report, arguments.seconds)}
+        kernels = kernels_us(folder, archive, compiled.report)
+        row |= {"device_ms": round(sum(kernels.values()) / 1e3, 4)}
+        row |= {"kernels_us": kernels} if arguments.kernels else {}
+    except (SmartMemError, RuntimeError, subprocess.TimeoutExpired) as error:
+        row["error"] = str(error)
+    return row
 
 
 if __name__ == "__main__":
