@@ -46,8 +46,9 @@ CHEAP = frozenset(
     }
 )
 """Operations whose result costs less than the load that it saves."""
-EXTENSIONS = frozenset({"arith.extf", "linalg.yield"})
-"""Those whose result is the same number in more bytes."""
+INTO_SHADERS = frozenset({"arith.extf", "arith.cmpf", "linalg.yield"})
+"""Those whose result is the same number in more bytes, or a truth value: shaders read neither from memory. (A softmax
+that PyTorch exports is followed by a test for rows without a finite score.)"""
 
 
 def recompute_elementwise(root: ir.Operation, conversions: bool = False) -> int:
@@ -55,7 +56,8 @@ def recompute_elementwise(root: ir.Operation, conversions: bool = False) -> int:
 
     Args:
         root: The module.
-        conversions: Whether only extensions to a wider type are moved, but those into a single elementwise user too.
+        conversions: Whether only extensions to a wider type and comparisons are moved, but those into a single
+            elementwise user too.
 
     Returns:
         How many operations were moved into their users.
@@ -80,7 +82,7 @@ def recompute_elementwise(root: ir.Operation, conversions: bool = False) -> int:
 def _move_into_users(op: ir.Operation, conversions: bool) -> list[tuple[ir.Operation, ir.Operation]]:
     """Each user of `op` with its replacement, in use already; nothing if `op` is not to be moved."""
     producer = read_structured(op)
-    if producer is None or not _is_cheap(producer, EXTENSIONS if conversions else CHEAP):
+    if producer is None or not _is_cheap(producer, INTO_SHADERS if conversions else CHEAP):
         return []
     readers = list(dict.fromkeys(users(op.results[0])))
     consumers = [read_structured(reader) for reader in readers]
@@ -107,11 +109,9 @@ def _is_cheap(op: StructuredOp, cheap: frozenset[str]) -> bool:
     if not all(is_projection(access) for access in op.accesses) or _uses_output(op):
         return False
     whole = prod(op.extents)
-    large = [
-        access
-        for value, access in zip(op.inputs, op.input_accesses, strict=True)
-        if prod(static_shape(value.type) or ()) == whole
-    ]
+    # Each element once: a test for nan compares it with itself.
+    reads = dict.fromkeys(zip(op.inputs, op.input_accesses, strict=True))
+    large = [access for value, access in reads if prod(static_shape(value.type) or ()) == whole]
     if len(large) != 1 or unbounded_dims(large, len(op.extents)):
         return False
     return all(_is_parallel_dim(expr) for expr in op.output_accesses[0])

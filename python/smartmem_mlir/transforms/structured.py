@@ -66,16 +66,16 @@ class StructuredOp:
         accumulator = len(self.inputs)
         terms = _operands_of(list(self.body.operations)[-1].operands[0], "arith.addf", "arith.addi")
         for product, total in (terms, terms[::-1]) if terms else ():
-            factors = {self._argument_number(factor) for factor in _operands_of(product, "arith.mulf", "arith.muli")}
+            factors = {self.argument_number(factor) for factor in _operands_of(product, "arith.mulf", "arith.muli")}
             if (
-                self._argument_number(total) == accumulator
+                self.argument_number(total) == accumulator
                 and len(factors) == 2
                 and all(factor is not None and factor < accumulator for factor in factors)
             ):
                 return True
         return False
 
-    def _argument_number(self, value: ir.Value) -> int | None:
+    def argument_number(self, value: ir.Value) -> int | None:
         """Number of the body's argument that `value` is, perhaps converted to another width."""
         while not isinstance(value.owner, ir.Block):
             if value.owner.operation.name not in _CASTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import arithmetic as math_
 import numpy as np
@@ -59,6 +60,36 @@ def norm_of_cubes(p: Program) -> Tensor:
     return p.generic([(normal, [0, 1])], [0, 1], "pp", body, normal.array**3)
 
 
+def guarded_softmax(p: Program) -> Tensor:
+    """A softmax as PyTorch exports it: a row without a finite score, which has none here, would become zeros."""
+    x = math_.softmax(p, p.argument([6, 49]), 1)
+    body = "%y = arith.cmpf une, %x0, %x1 : f32\n    linalg.yield %y : i1"
+    undefined = p.generic([(x, [0, 1])] * 2, [0, 1], "pp", body, np.isnan(x.array), element="i1")
+    body = "%zero = arith.constant 0.0 : f32\n    %y = arith.select %x0, %zero, %x1 : f32\n    linalg.yield %y : f32"
+    return p.generic([(undefined, [0, 1]), (x, [0, 1])], [0, 1], "pp", body, x.array)
+
+
+def average(shape: Sequence[int], axes: Sequence[int]) -> Callable[[Program], Tensor]:
+    """A mean over outer axes and a function of it: neighbours in memory belong to different sums."""
+
+    def build(p: Program) -> Tensor:
+        x = p.argument(shape)
+        mean = math_.scale(p, math_.reduce(p, x, axes), 1 / prod(shape[axis] for axis in axes))
+        return math_.unary(p, mean, "math.tanh")
+
+    return build
+
+
+SHADER_PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
+    "guarded_softmax": guarded_softmax,
+    "average_of_pixels": average([14, 8, 40], [0, 1]),
+    "average_of_odd_channels": average([5, 4, 13], [0, 1]),
+    "average_of_two_channels": average([32, 2], [0]),
+    "average_of_batches": average([3, 16, 24], [1]),
+    "average_between": average([4, 3, 8, 20], [0, 2]),
+}
+"""What is a kernel for shaders by a rule of their own."""
+
 PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "norm_96": layer_norm([7, 96], [1]),
     "norm_13": layer_norm([3, 5, 13], [2]),
@@ -87,5 +118,5 @@ LEFT_TO_IREE = {
 def build(name: str) -> Program:
     """The program of a name."""
     p = Program(name)
-    p.results.append(PROGRAMS[name](p))
+    p.results.append((PROGRAMS | SHADER_PROGRAMS)[name](p))
     return p

@@ -13,22 +13,24 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 import arithmetic as math_
 from compiled import CompiledPrograms, vulkan_device
 from program import Program
-from row_programs import LEFT_TO_IREE, PROGRAMS, build
+from row_programs import LEFT_TO_IREE, PROGRAMS, SHADER_PROGRAMS, build
+
+NAMES = [*PROGRAMS, *SHADER_PROGRAMS]
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
-    programs = [build(name) for name in PROGRAMS]
+    programs = [build(name) for name in NAMES]
     folder = tmp_path_factory.mktemp("rows")
     return CompiledPrograms(programs, folder, vulkan_device(1024), "paper", "vulkan", "vulkan", "vulkan")
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_result_is_numpys(compiled: CompiledPrograms, name: str) -> None:
     compiled.check(build(name), 2e-5)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_rows_are_one_kernel(compiled: CompiledPrograms, name: str) -> None:
     body = compiled.function(name)
     assert body.count('"flow.dispatch"') == (0 if name in LEFT_TO_IREE else 1)

@@ -17,7 +17,7 @@ from smartmem_mlir.kernels.spirv.control import when
 from smartmem_mlir.kernels.spirv.plan import ShaderPlan
 from smartmem_mlir.kernels.spirv.routes import quarter, route
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.sources import Source
+from smartmem_mlir.kernels.spirv.sources import source_of
 from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Place, VectorMemory
 from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat, vector_type
 from smartmem_mlir.transforms.contraction_group import Read
@@ -77,9 +77,9 @@ class ContractionShader:
 
     def _sums(self, split: ir.Value) -> list[ir.Value]:
         plan, group = self._plan, self._plan.group
-        lhs = [Source(plan, operand, self._bindings[operand.value]) for operand in plan.lhs]
+        lhs = [source_of(plan, operand, self._bindings) for operand in plan.lhs]
         left_bases = [source.bases(self._row, self._panel, plan.rows) for source in lhs]
-        right = Source(plan, plan.rhs, self._bindings[plan.rhs.value])
+        right = source_of(plan, plan.rhs, self._bindings)
         (right_base,) = right.bases(self._row, self._panel, 1)
 
         def trip(part: int, trips: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:

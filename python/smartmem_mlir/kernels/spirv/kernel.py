@@ -33,7 +33,7 @@ from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.structured import is_structured
-from smartmem_mlir.transforms.view_ops import shape_of, write_view
+from smartmem_mlir.transforms.view_ops import shape_of, splat_constant, write_view
 
 Emit = Callable[[Thread], None]
 
@@ -115,7 +115,7 @@ def contraction_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
     scale = () if group.scale is None else (group.scale.read,)
     reads = (*group.lhs.reads, group.rhs, *scale, *reads_after_sum(group))
     uses = [
-        *(_factor_use(plan, operand) for operand in (*plan.lhs, plan.rhs)),
+        *(_factor_use(plan, factor) for factor in (*plan.lhs, plan.rhs) if splat_constant(factor.value) is None),
         *(Use(read.value, Direction.NONE, _never, scale_bytes(plan, read)) for read in scale),
         *(_lane_use(plan, read) for read in reads_after_sum(group)),
         _lane_use(plan, group.output, _is_whole(group.border)),

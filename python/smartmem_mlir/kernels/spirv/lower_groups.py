@@ -25,6 +25,7 @@ from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Pla
 from smartmem_mlir.kernels.spirv.plan import GpuLimits, ShaderPlan
 from smartmem_mlir.kernels.spirv.shader import Interface, assemble
 from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Vectors, place_in
+from smartmem_mlir.kernels.spirv.sums import sum_kernel
 from smartmem_mlir.kernels.spirv.to_image import to_image
 from smartmem_mlir.transforms.convert_to_iree import ONCE
 from smartmem_mlir.transforms.evidence import current_evidence
@@ -63,6 +64,10 @@ DEFAULT_DEVICE = Device(GpuLimits(128, 16384, (65535, 65535), 1024), "1.3", DEFA
 """The Android baseline profile of 2022, on a GPU of middle size."""
 
 
+_MAKERS = (contraction_kernel, row_kernel, sum_kernel)
+"""What makes a kernel of a group, or None."""
+
+
 def lower_groups(root: ir.Operation, device: Device, storage: Storage = "auto") -> int:
     """Turns every group that a generator takes into an executable and a dispatch; the others are dissolved.
 
@@ -77,7 +82,7 @@ def lower_groups(root: ir.Operation, device: Device, storage: Storage = "auto") 
     _dissolve_attention(root)
     kernels: list[Kernel] = []
     for op in [op for op in block_operations(root) if op.name == GROUP]:
-        kernel = contraction_kernel(op, device.limits) or row_kernel(op, device.limits)
+        kernel = next(filter(None, (make(op, device.limits) for make in _MAKERS)), None)
         if kernel is None:
             dissolve(op)
         else:

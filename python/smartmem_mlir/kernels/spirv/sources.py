@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlir import ir
-from mlir.dialects import vector
+from mlir.dialects import arith, vector
 
 from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress
@@ -13,8 +13,8 @@ from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.plan import Direction, Operand, ShaderPlan
 from smartmem_mlir.kernels.spirv.routes import is_divided, packed_route, quarter, route
 from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Place, VectorMemory
-from smartmem_mlir.kernels.spirv.vectors import WIDTH, vector_type
-from smartmem_mlir.transforms.view_ops import shape_of
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat, vector_type
+from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 
 class Source:
@@ -97,6 +97,28 @@ class Source:
         outer = [dim(FIRST_REDUCTION + i) for i in range(count - 1)]
         innermost = dim(FIRST_REDUCTION + count - 1) * self._plan.step + term
         return inner.substitute([*[Expr(0)] * FIRST_REDUCTION, *outer, innermost])
+
+
+class Number:
+    """In place of an operand: a tensor of one number, which needs no memory."""
+
+    def __init__(self, plan: ShaderPlan, value: float) -> None:
+        self._plan = plan
+        self._value = value
+
+    def bases(self, first_row: ir.Value, panel: ir.Value, rows: int) -> list[Place]:
+        """Places, of no coordinates."""
+        return [()] * rows
+
+    def factors(self, base: Place, trips: Sequence[ir.Value], lanes: Sequence[ir.Value]) -> list[ir.Value]:
+        """A vector of the number for each term of a trip."""
+        return [splat(arith.constant(ir.F32Type.get(), self._value))] * self._plan.step
+
+
+def source_of(plan: ShaderPlan, operand: Operand, bindings: Mapping[ir.Value, Binding]) -> Source | Number:
+    """How a kernel reads an operand."""
+    number = splat_constant(operand.value)
+    return Number(plan, number) if number is not None else Source(plan, operand, bindings[operand.value])
 
 
 def _rows(outer: Expr, first_row: ir.Value, panel: ir.Value, rows: int) -> list[ir.Value]:

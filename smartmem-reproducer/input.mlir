@@ -1,0 +1,897 @@
+#loc2 = loc("image")
+#loc3 = loc("node_max_pool2d")
+#loc4 = loc("node_Conv_753")
+#loc5 = loc("node_relu")
+#loc6 = loc("node_Conv_755")
+#loc7 = loc("node_relu_1")
+#loc8 = loc("node_Conv_757")
+#loc9 = loc("node_relu_2")
+#loc10 = loc("node_Conv_759")
+#loc11 = loc("node_Conv_761")
+#loc12 = loc("node_add")
+#loc13 = loc("node_relu_3")
+#loc14 = loc("node_Conv_763")
+#loc15 = loc("node_relu_4")
+#loc16 = loc("node_Conv_765")
+#loc17 = loc("node_relu_5")
+#loc18 = loc("node_Conv_767")
+#loc19 = loc("node_add_1")
+#loc20 = loc("node_relu_6")
+#loc21 = loc("node_Conv_769")
+#loc22 = loc("node_relu_7")
+#loc23 = loc("node_Conv_771")
+#loc24 = loc("node_relu_8")
+#loc25 = loc("node_Conv_773")
+#loc26 = loc("node_add_2")
+#loc27 = loc("node_relu_9")
+#loc28 = loc("node_Conv_775")
+#loc29 = loc("node_relu_10")
+#loc30 = loc("node_Conv_777")
+#loc31 = loc("node_relu_11")
+#loc32 = loc("node_Conv_779")
+#loc33 = loc("node_Conv_781")
+#loc34 = loc("node_add_3")
+#loc35 = loc("node_relu_12")
+#loc36 = loc("node_Conv_783")
+#loc37 = loc("node_relu_13")
+#loc38 = loc("node_Conv_785")
+#loc39 = loc("node_relu_14")
+#loc40 = loc("node_Conv_787")
+#loc41 = loc("node_add_4")
+#loc42 = loc("node_relu_15")
+#loc43 = loc("node_Conv_789")
+#loc44 = loc("node_relu_16")
+#loc45 = loc("node_Conv_791")
+#loc46 = loc("node_relu_17")
+#loc47 = loc("node_Conv_793")
+#loc48 = loc("node_add_5")
+#loc49 = loc("node_relu_18")
+#loc50 = loc("node_Conv_795")
+#loc51 = loc("node_relu_19")
+#loc52 = loc("node_Conv_797")
+#loc53 = loc("node_relu_20")
+#loc54 = loc("node_Conv_799")
+#loc55 = loc("node_add_6")
+#loc56 = loc("node_relu_21")
+#loc57 = loc("node_Conv_801")
+#loc58 = loc("node_relu_22")
+#loc59 = loc("node_Conv_803")
+#loc60 = loc("node_relu_23")
+#loc61 = loc("node_Conv_805")
+#loc62 = loc("node_Conv_807")
+#loc63 = loc("node_add_7")
+#loc64 = loc("node_relu_24")
+#loc65 = loc("node_Conv_809")
+#loc66 = loc("node_relu_25")
+#loc67 = loc("node_Conv_811")
+#loc68 = loc("node_relu_26")
+#loc69 = loc("node_Conv_813")
+#loc70 = loc("node_add_8")
+#loc71 = loc("node_relu_27")
+#loc72 = loc("node_Conv_815")
+#loc73 = loc("node_relu_28")
+#loc74 = loc("node_Conv_817")
+#loc75 = loc("node_relu_29")
+#loc76 = loc("node_Conv_819")
+#loc77 = loc("node_add_9")
+#loc78 = loc("node_relu_30")
+#loc79 = loc("node_Conv_821")
+#loc80 = loc("node_relu_31")
+#loc81 = loc("node_Conv_823")
+#loc82 = loc("node_relu_32")
+#loc83 = loc("node_Conv_825")
+#loc84 = loc("node_add_10")
+#loc85 = loc("node_relu_33")
+#loc86 = loc("node_Conv_827")
+#loc87 = loc("node_relu_34")
+#loc88 = loc("node_Conv_829")
+#loc89 = loc("node_relu_35")
+#loc90 = loc("node_Conv_831")
+#loc91 = loc("node_add_11")
+#loc92 = loc("node_relu_36")
+#loc93 = loc("node_Conv_833")
+#loc94 = loc("node_relu_37")
+#loc95 = loc("node_Conv_835")
+#loc96 = loc("node_relu_38")
+#loc97 = loc("node_Conv_837")
+#loc98 = loc("node_add_12")
+#loc99 = loc("node_relu_39")
+#loc100 = loc("node_Conv_839")
+#loc101 = loc("node_relu_40")
+#loc102 = loc("node_Conv_841")
+#loc103 = loc("node_relu_41")
+#loc104 = loc("node_Conv_843")
+#loc105 = loc("node_Conv_845")
+#loc106 = loc("node_add_13")
+#loc107 = loc("node_relu_42")
+#loc108 = loc("node_Conv_847")
+#loc109 = loc("node_relu_43")
+#loc110 = loc("node_Conv_849")
+#loc111 = loc("node_relu_44")
+#loc112 = loc("node_Conv_851")
+#loc113 = loc("node_add_14")
+#loc114 = loc("node_relu_45")
+#loc115 = loc("node_Conv_853")
+#loc116 = loc("node_relu_46")
+#loc117 = loc("node_Conv_855")
+#loc118 = loc("node_relu_47")
+#loc119 = loc("node_Conv_857")
+#loc120 = loc("node_add_15")
+#loc121 = loc("node_relu_48")
+#loc122 = loc("node_mean")
+#loc124 = loc("node_linear")
+#map = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+#map1 = affine_map<(d0, d1, d2, d3) -> (d0, d1, 0, 0)>
+#map2 = affine_map<(d0, d1) -> (d0, d1)>
+#map3 = affine_map<(d0, d1) -> (d1)>
+module {
+  func.func @main(%arg0: tensor<1x3x224x224xf32> loc("image")) -> tensor<1x1000xf32> {
+    %0 = smartmem.parameter @"conv1.weight" : tensor<64x3x7x7xf32> loc(#loc)
+    %1 = smartmem.parameter @"layer1.0.conv1.weight" : tensor<128x64x1x1xf32> loc(#loc)
+    %2 = smartmem.parameter @"layer1.0.conv2.weight" : tensor<128x4x3x3xf32> loc(#loc)
+    %3 = smartmem.parameter @"layer1.0.conv3.weight" : tensor<256x128x1x1xf32> loc(#loc)
+    %4 = smartmem.parameter @"layer1.0.downsample.0.weight" : tensor<256x64x1x1xf32> loc(#loc)
+    %5 = smartmem.parameter @"layer1.1.conv1.weight" : tensor<128x256x1x1xf32> loc(#loc)
+    %6 = smartmem.parameter @"layer1.1.conv2.weight" : tensor<128x4x3x3xf32> loc(#loc)
+    %7 = smartmem.parameter @"layer1.1.conv3.weight" : tensor<256x128x1x1xf32> loc(#loc)
+    %8 = smartmem.parameter @"layer1.2.conv1.weight" : tensor<128x256x1x1xf32> loc(#loc)
+    %9 = smartmem.parameter @"layer1.2.conv2.weight" : tensor<128x4x3x3xf32> loc(#loc)
+    %10 = smartmem.parameter @"layer1.2.conv3.weight" : tensor<256x128x1x1xf32> loc(#loc)
+    %11 = smartmem.parameter @"layer2.0.conv1.weight" : tensor<256x256x1x1xf32> loc(#loc)
+    %12 = smartmem.parameter @"layer2.0.conv2.weight" : tensor<256x8x3x3xf32> loc(#loc)
+    %13 = smartmem.parameter @"layer2.0.conv3.weight" : tensor<512x256x1x1xf32> loc(#loc)
+    %14 = smartmem.parameter @"layer2.0.downsample.0.weight" : tensor<512x256x1x1xf32> loc(#loc)
+    %15 = smartmem.parameter @"layer2.1.conv1.weight" : tensor<256x512x1x1xf32> loc(#loc)
+    %16 = smartmem.parameter @"layer2.1.conv2.weight" : tensor<256x8x3x3xf32> loc(#loc)
+    %17 = smartmem.parameter @"layer2.1.conv3.weight" : tensor<512x256x1x1xf32> loc(#loc)
+    %18 = smartmem.parameter @"layer2.2.conv1.weight" : tensor<256x512x1x1xf32> loc(#loc)
+    %19 = smartmem.parameter @"layer2.2.conv2.weight" : tensor<256x8x3x3xf32> loc(#loc)
+    %20 = smartmem.parameter @"layer2.2.conv3.weight" : tensor<512x256x1x1xf32> loc(#loc)
+    %21 = smartmem.parameter @"layer2.3.conv1.weight" : tensor<256x512x1x1xf32> loc(#loc)
+    %22 = smartmem.parameter @"layer2.3.conv2.weight" : tensor<256x8x3x3xf32> loc(#loc)
+    %23 = smartmem.parameter @"layer2.3.conv3.weight" : tensor<512x256x1x1xf32> loc(#loc)
+    %24 = smartmem.parameter @"layer3.0.conv1.weight" : tensor<512x512x1x1xf32> loc(#loc)
+    %25 = smartmem.parameter @"layer3.0.conv2.weight" : tensor<512x16x3x3xf32> loc(#loc)
+    %26 = smartmem.parameter @"layer3.0.conv3.weight" : tensor<1024x512x1x1xf32> loc(#loc)
+    %27 = smartmem.parameter @"layer3.0.downsample.0.weight" : tensor<1024x512x1x1xf32> loc(#loc)
+    %28 = smartmem.parameter @"layer3.1.conv1.weight" : tensor<512x1024x1x1xf32> loc(#loc)
+    %29 = smartmem.parameter @"layer3.1.conv2.weight" : tensor<512x16x3x3xf32> loc(#loc)
+    %30 = smartmem.parameter @"layer3.1.conv3.weight" : tensor<1024x512x1x1xf32> loc(#loc)
+    %31 = smartmem.parameter @"layer3.2.conv1.weight" : tensor<512x1024x1x1xf32> loc(#loc)
+    %32 = smartmem.parameter @"layer3.2.conv2.weight" : tensor<512x16x3x3xf32> loc(#loc)
+    %33 = smartmem.parameter @"layer3.2.conv3.weight" : tensor<1024x512x1x1xf32> loc(#loc)
+    %34 = smartmem.parameter @"layer3.3.conv1.weight" : tensor<512x1024x1x1xf32> loc(#loc)
+    %35 = smartmem.parameter @"layer3.3.conv2.weight" : tensor<512x16x3x3xf32> loc(#loc)
+    %36 = smartmem.parameter @"layer3.3.conv3.weight" : tensor<1024x512x1x1xf32> loc(#loc)
+    %37 = smartmem.parameter @"layer3.4.conv1.weight" : tensor<512x1024x1x1xf32> loc(#loc)
+    %38 = smartmem.parameter @"layer3.4.conv2.weight" : tensor<512x16x3x3xf32> loc(#loc)
+    %39 = smartmem.parameter @"layer3.4.conv3.weight" : tensor<1024x512x1x1xf32> loc(#loc)
+    %40 = smartmem.parameter @"layer3.5.conv1.weight" : tensor<512x1024x1x1xf32> loc(#loc)
+    %41 = smartmem.parameter @"layer3.5.conv2.weight" : tensor<512x16x3x3xf32> loc(#loc)
+    %42 = smartmem.parameter @"layer3.5.conv3.weight" : tensor<1024x512x1x1xf32> loc(#loc)
+    %43 = smartmem.parameter @"layer4.0.conv1.weight" : tensor<1024x1024x1x1xf32> loc(#loc)
+    %44 = smartmem.parameter @"layer4.0.conv2.weight" : tensor<1024x32x3x3xf32> loc(#loc)
+    %45 = smartmem.parameter @"layer4.0.conv3.weight" : tensor<2048x1024x1x1xf32> loc(#loc)
+    %46 = smartmem.parameter @"layer4.0.downsample.0.weight" : tensor<2048x1024x1x1xf32> loc(#loc)
+    %47 = smartmem.parameter @"layer4.1.conv1.weight" : tensor<1024x2048x1x1xf32> loc(#loc)
+    %48 = smartmem.parameter @"layer4.1.conv2.weight" : tensor<1024x32x3x3xf32> loc(#loc)
+    %49 = smartmem.parameter @"layer4.1.conv3.weight" : tensor<2048x1024x1x1xf32> loc(#loc)
+    %50 = smartmem.parameter @"layer4.2.conv1.weight" : tensor<1024x2048x1x1xf32> loc(#loc)
+    %51 = smartmem.parameter @"layer4.2.conv2.weight" : tensor<1024x32x3x3xf32> loc(#loc)
+    %52 = smartmem.parameter @"layer4.2.conv3.weight" : tensor<2048x1024x1x1xf32> loc(#loc)
+    %53 = smartmem.parameter @"fc.weight" : tensor<1000x2048xf32> loc(#loc)
+    %54 = smartmem.parameter @"fc.bias" : tensor<1000xf32> loc(#loc)
+    %55 = smartmem.parameter @"conv1.weight_bias" : tensor<64xf32> loc(#loc)
+    %56 = smartmem.parameter @"layer1.0.conv1.weight_bias" : tensor<128xf32> loc(#loc)
+    %57 = smartmem.parameter @"layer1.0.conv2.weight_bias" : tensor<128xf32> loc(#loc)
+    %58 = smartmem.parameter @"layer1.0.conv3.weight_bias" : tensor<256xf32> loc(#loc)
+    %59 = smartmem.parameter @"layer1.0.downsample.0.weight_bias" : tensor<256xf32> loc(#loc)
+    %60 = smartmem.parameter @"layer1.1.conv1.weight_bias" : tensor<128xf32> loc(#loc)
+    %61 = smartmem.parameter @"layer1.1.conv2.weight_bias" : tensor<128xf32> loc(#loc)
+    %62 = smartmem.parameter @"layer1.1.conv3.weight_bias" : tensor<256xf32> loc(#loc)
+    %63 = smartmem.parameter @"layer1.2.conv1.weight_bias" : tensor<128xf32> loc(#loc)
+    %64 = smartmem.parameter @"layer1.2.conv2.weight_bias" : tensor<128xf32> loc(#loc)
+    %65 = smartmem.parameter @"layer1.2.conv3.weight_bias" : tensor<256xf32> loc(#loc)
+    %66 = smartmem.parameter @"layer2.0.conv1.weight_bias" : tensor<256xf32> loc(#loc)
+    %67 = smartmem.parameter @"layer2.0.conv2.weight_bias" : tensor<256xf32> loc(#loc)
+    %68 = smartmem.parameter @"layer2.0.conv3.weight_bias" : tensor<512xf32> loc(#loc)
+    %69 = smartmem.parameter @"layer2.0.downsample.0.weight_bias" : tensor<512xf32> loc(#loc)
+    %70 = smartmem.parameter @"layer2.1.conv1.weight_bias" : tensor<256xf32> loc(#loc)
+    %71 = smartmem.parameter @"layer2.1.conv2.weight_bias" : tensor<256xf32> loc(#loc)
+    %72 = smartmem.parameter @"layer2.1.conv3.weight_bias" : tensor<512xf32> loc(#loc)
+    %73 = smartmem.parameter @"layer2.2.conv1.weight_bias" : tensor<256xf32> loc(#loc)
+    %74 = smartmem.parameter @"layer2.2.conv2.weight_bias" : tensor<256xf32> loc(#loc)
+    %75 = smartmem.parameter @"layer2.2.conv3.weight_bias" : tensor<512xf32> loc(#loc)
+    %76 = smartmem.parameter @"layer2.3.conv1.weight_bias" : tensor<256xf32> loc(#loc)
+    %77 = smartmem.parameter @"layer2.3.conv2.weight_bias" : tensor<256xf32> loc(#loc)
+    %78 = smartmem.parameter @"layer2.3.conv3.weight_bias" : tensor<512xf32> loc(#loc)
+    %79 = smartmem.parameter @"layer3.0.conv1.weight_bias" : tensor<512xf32> loc(#loc)
+    %80 = smartmem.parameter @"layer3.0.conv2.weight_bias" : tensor<512xf32> loc(#loc)
+    %81 = smartmem.parameter @"layer3.0.conv3.weight_bias" : tensor<1024xf32> loc(#loc)
+    %82 = smartmem.parameter @"layer3.0.downsample.0.weight_bias" : tensor<1024xf32> loc(#loc)
+    %83 = smartmem.parameter @"layer3.1.conv1.weight_bias" : tensor<512xf32> loc(#loc)
+    %84 = smartmem.parameter @"layer3.1.conv2.weight_bias" : tensor<512xf32> loc(#loc)
+    %85 = smartmem.parameter @"layer3.1.conv3.weight_bias" : tensor<1024xf32> loc(#loc)
+    %86 = smartmem.parameter @"layer3.2.conv1.weight_bias" : tensor<512xf32> loc(#loc)
+    %87 = smartmem.parameter @"layer3.2.conv2.weight_bias" : tensor<512xf32> loc(#loc)
+    %88 = smartmem.parameter @"layer3.2.conv3.weight_bias" : tensor<1024xf32> loc(#loc)
+    %89 = smartmem.parameter @"layer3.3.conv1.weight_bias" : tensor<512xf32> loc(#loc)
+    %90 = smartmem.parameter @"layer3.3.conv2.weight_bias" : tensor<512xf32> loc(#loc)
+    %91 = smartmem.parameter @"layer3.3.conv3.weight_bias" : tensor<1024xf32> loc(#loc)
+    %92 = smartmem.parameter @"layer3.4.conv1.weight_bias" : tensor<512xf32> loc(#loc)
+    %93 = smartmem.parameter @"layer3.4.conv2.weight_bias" : tensor<512xf32> loc(#loc)
+    %94 = smartmem.parameter @"layer3.4.conv3.weight_bias" : tensor<1024xf32> loc(#loc)
+    %95 = smartmem.parameter @"layer3.5.conv1.weight_bias" : tensor<512xf32> loc(#loc)
+    %96 = smartmem.parameter @"layer3.5.conv2.weight_bias" : tensor<512xf32> loc(#loc)
+    %97 = smartmem.parameter @"layer3.5.conv3.weight_bias" : tensor<1024xf32> loc(#loc)
+    %98 = smartmem.parameter @"layer4.0.conv1.weight_bias" : tensor<1024xf32> loc(#loc)
+    %99 = smartmem.parameter @"layer4.0.conv2.weight_bias" : tensor<1024xf32> loc(#loc)
+    %100 = smartmem.parameter @"layer4.0.conv3.weight_bias" : tensor<2048xf32> loc(#loc)
+    %101 = smartmem.parameter @"layer4.0.downsample.0.weight_bias" : tensor<2048xf32> loc(#loc)
+    %102 = smartmem.parameter @"layer4.1.conv1.weight_bias" : tensor<1024xf32> loc(#loc)
+    %103 = smartmem.parameter @"layer4.1.conv2.weight_bias" : tensor<1024xf32> loc(#loc)
+    %104 = smartmem.parameter @"layer4.1.conv3.weight_bias" : tensor<2048xf32> loc(#loc)
+    %105 = smartmem.parameter @"layer4.2.conv1.weight_bias" : tensor<1024xf32> loc(#loc)
+    %106 = smartmem.parameter @"layer4.2.conv2.weight_bias" : tensor<1024xf32> loc(#loc)
+    %107 = smartmem.parameter @"layer4.2.conv3.weight_bias" : tensor<2048xf32> loc(#loc)
+    %cst = arith.constant 0.000000e+00 : f32 loc(#loc)
+    %cst_0 = arith.constant 0xFF800000 : f32 loc(#loc3)
+    %cst_1 = arith.constant 4.900000e+01 : f32 loc(#loc)
+    %padded = tensor.pad %arg0 low[0, 0, 3, 3] high[0, 0, 3, 3] {
+    ^bb0(%arg1: index loc("node_Conv_753"), %arg2: index loc("node_Conv_753"), %arg3: index loc("node_Conv_753"), %arg4: index loc("node_Conv_753")):
+      tensor.yield %cst : f32 loc(#loc4)
+    } : tensor<1x3x224x224xf32> to tensor<1x3x230x230xf32> loc(#loc4)
+    %108 = tensor.empty() : tensor<1x64x112x112xf32> loc(#loc4)
+    %broadcasted = linalg.broadcast ins(%55 : tensor<64xf32>) outs(%108 : tensor<1x64x112x112xf32>) dimensions = [0, 2, 3]  loc(#loc4)
+    %109 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%padded, %0 : tensor<1x3x230x230xf32>, tensor<64x3x7x7xf32>) outs(%broadcasted : tensor<1x64x112x112xf32>) -> tensor<1x64x112x112xf32> loc(#loc4)
+    %110 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%109 : tensor<1x64x112x112xf32>) outs(%108 : tensor<1x64x112x112xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_753"), %out: f32 loc("node_relu")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc5)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc5)
+      linalg.yield %249 : f32 loc(#loc5)
+    } -> tensor<1x64x112x112xf32> loc(#loc5)
+    %padded_2 = tensor.pad %110 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_max_pool2d"), %arg2: index loc("node_max_pool2d"), %arg3: index loc("node_max_pool2d"), %arg4: index loc("node_max_pool2d")):
+      tensor.yield %cst_0 : f32 loc(#loc3)
+    } : tensor<1x64x112x112xf32> to tensor<1x64x114x114xf32> loc(#loc3)
+    %111 = tensor.empty() : tensor<1x64x56x56xf32> loc(#loc3)
+    %112 = linalg.fill ins(%cst_0 : f32) outs(%111 : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32> loc(#loc3)
+    %113 = tensor.empty() : tensor<3x3xf32> loc(#loc3)
+    %114 = linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%padded_2, %113 : tensor<1x64x114x114xf32>, tensor<3x3xf32>) outs(%112 : tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32> loc(#loc3)
+    %115 = tensor.empty() : tensor<1x128x56x56xf32> loc(#loc6)
+    %broadcasted_3 = linalg.broadcast ins(%56 : tensor<128xf32>) outs(%115 : tensor<1x128x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc6)
+    %116 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%114, %1 : tensor<1x64x56x56xf32>, tensor<128x64x1x1xf32>) outs(%broadcasted_3 : tensor<1x128x56x56xf32>) -> tensor<1x128x56x56xf32> loc(#loc6)
+    %117 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%116 : tensor<1x128x56x56xf32>) outs(%115 : tensor<1x128x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_755"), %out: f32 loc("node_relu_1")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc7)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc7)
+      linalg.yield %249 : f32 loc(#loc7)
+    } -> tensor<1x128x56x56xf32> loc(#loc7)
+    %padded_4 = tensor.pad %117 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_757"), %arg2: index loc("node_Conv_757"), %arg3: index loc("node_Conv_757"), %arg4: index loc("node_Conv_757")):
+      tensor.yield %cst : f32 loc(#loc8)
+    } : tensor<1x128x56x56xf32> to tensor<1x128x58x58xf32> loc(#loc8)
+    %broadcasted_5 = linalg.broadcast ins(%57 : tensor<128xf32>) outs(%115 : tensor<1x128x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc8)
+    %expanded = tensor.expand_shape %padded_4 [[0], [1, 2], [3], [4]] output_shape [1, 32, 4, 58, 58] : tensor<1x128x58x58xf32> into tensor<1x32x4x58x58xf32> loc(#loc8)
+    %expanded_6 = tensor.expand_shape %2 [[0, 1], [2], [3], [4]] output_shape [32, 4, 4, 3, 3] : tensor<128x4x3x3xf32> into tensor<32x4x4x3x3xf32> loc(#loc8)
+    %expanded_7 = tensor.expand_shape %broadcasted_5 [[0], [1, 2], [3], [4]] output_shape [1, 32, 4, 56, 56] : tensor<1x128x56x56xf32> into tensor<1x32x4x56x56xf32> loc(#loc8)
+    %118 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded, %expanded_6 : tensor<1x32x4x58x58xf32>, tensor<32x4x4x3x3xf32>) outs(%expanded_7 : tensor<1x32x4x56x56xf32>) -> tensor<1x32x4x56x56xf32> loc(#loc8)
+    %collapsed = tensor.collapse_shape %118 [[0], [1, 2], [3], [4]] : tensor<1x32x4x56x56xf32> into tensor<1x128x56x56xf32> loc(#loc8)
+    %119 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed : tensor<1x128x56x56xf32>) outs(%115 : tensor<1x128x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_757"), %out: f32 loc("node_relu_2")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc9)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc9)
+      linalg.yield %249 : f32 loc(#loc9)
+    } -> tensor<1x128x56x56xf32> loc(#loc9)
+    %120 = tensor.empty() : tensor<1x256x56x56xf32> loc(#loc10)
+    %broadcasted_8 = linalg.broadcast ins(%58 : tensor<256xf32>) outs(%120 : tensor<1x256x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc10)
+    %121 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%119, %3 : tensor<1x128x56x56xf32>, tensor<256x128x1x1xf32>) outs(%broadcasted_8 : tensor<1x256x56x56xf32>) -> tensor<1x256x56x56xf32> loc(#loc10)
+    %broadcasted_9 = linalg.broadcast ins(%59 : tensor<256xf32>) outs(%120 : tensor<1x256x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc11)
+    %122 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%114, %4 : tensor<1x64x56x56xf32>, tensor<256x64x1x1xf32>) outs(%broadcasted_9 : tensor<1x256x56x56xf32>) -> tensor<1x256x56x56xf32> loc(#loc11)
+    %123 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%121, %122 : tensor<1x256x56x56xf32>, tensor<1x256x56x56xf32>) outs(%120 : tensor<1x256x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_759"), %in_134: f32 loc("node_Conv_761"), %out: f32 loc("node_add")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc12)
+      linalg.yield %248 : f32 loc(#loc12)
+    } -> tensor<1x256x56x56xf32> loc(#loc12)
+    %124 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%123 : tensor<1x256x56x56xf32>) outs(%120 : tensor<1x256x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_add"), %out: f32 loc("node_relu_3")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc13)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc13)
+      linalg.yield %249 : f32 loc(#loc13)
+    } -> tensor<1x256x56x56xf32> loc(#loc13)
+    %broadcasted_10 = linalg.broadcast ins(%60 : tensor<128xf32>) outs(%115 : tensor<1x128x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc14)
+    %125 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%124, %5 : tensor<1x256x56x56xf32>, tensor<128x256x1x1xf32>) outs(%broadcasted_10 : tensor<1x128x56x56xf32>) -> tensor<1x128x56x56xf32> loc(#loc14)
+    %126 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%125 : tensor<1x128x56x56xf32>) outs(%115 : tensor<1x128x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_763"), %out: f32 loc("node_relu_4")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc15)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc15)
+      linalg.yield %249 : f32 loc(#loc15)
+    } -> tensor<1x128x56x56xf32> loc(#loc15)
+    %padded_11 = tensor.pad %126 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_765"), %arg2: index loc("node_Conv_765"), %arg3: index loc("node_Conv_765"), %arg4: index loc("node_Conv_765")):
+      tensor.yield %cst : f32 loc(#loc16)
+    } : tensor<1x128x56x56xf32> to tensor<1x128x58x58xf32> loc(#loc16)
+    %broadcasted_12 = linalg.broadcast ins(%61 : tensor<128xf32>) outs(%115 : tensor<1x128x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc16)
+    %expanded_13 = tensor.expand_shape %padded_11 [[0], [1, 2], [3], [4]] output_shape [1, 32, 4, 58, 58] : tensor<1x128x58x58xf32> into tensor<1x32x4x58x58xf32> loc(#loc16)
+    %expanded_14 = tensor.expand_shape %6 [[0, 1], [2], [3], [4]] output_shape [32, 4, 4, 3, 3] : tensor<128x4x3x3xf32> into tensor<32x4x4x3x3xf32> loc(#loc16)
+    %expanded_15 = tensor.expand_shape %broadcasted_12 [[0], [1, 2], [3], [4]] output_shape [1, 32, 4, 56, 56] : tensor<1x128x56x56xf32> into tensor<1x32x4x56x56xf32> loc(#loc16)
+    %127 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_13, %expanded_14 : tensor<1x32x4x58x58xf32>, tensor<32x4x4x3x3xf32>) outs(%expanded_15 : tensor<1x32x4x56x56xf32>) -> tensor<1x32x4x56x56xf32> loc(#loc16)
+    %collapsed_16 = tensor.collapse_shape %127 [[0], [1, 2], [3], [4]] : tensor<1x32x4x56x56xf32> into tensor<1x128x56x56xf32> loc(#loc16)
+    %128 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_16 : tensor<1x128x56x56xf32>) outs(%115 : tensor<1x128x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_765"), %out: f32 loc("node_relu_5")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc17)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc17)
+      linalg.yield %249 : f32 loc(#loc17)
+    } -> tensor<1x128x56x56xf32> loc(#loc17)
+    %broadcasted_17 = linalg.broadcast ins(%62 : tensor<256xf32>) outs(%120 : tensor<1x256x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc18)
+    %129 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%128, %7 : tensor<1x128x56x56xf32>, tensor<256x128x1x1xf32>) outs(%broadcasted_17 : tensor<1x256x56x56xf32>) -> tensor<1x256x56x56xf32> loc(#loc18)
+    %130 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%129, %124 : tensor<1x256x56x56xf32>, tensor<1x256x56x56xf32>) outs(%120 : tensor<1x256x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_767"), %in_134: f32 loc("node_relu_3"), %out: f32 loc("node_add_1")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc19)
+      linalg.yield %248 : f32 loc(#loc19)
+    } -> tensor<1x256x56x56xf32> loc(#loc19)
+    %131 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%130 : tensor<1x256x56x56xf32>) outs(%120 : tensor<1x256x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_add_1"), %out: f32 loc("node_relu_6")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc20)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc20)
+      linalg.yield %249 : f32 loc(#loc20)
+    } -> tensor<1x256x56x56xf32> loc(#loc20)
+    %broadcasted_18 = linalg.broadcast ins(%63 : tensor<128xf32>) outs(%115 : tensor<1x128x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc21)
+    %132 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%131, %8 : tensor<1x256x56x56xf32>, tensor<128x256x1x1xf32>) outs(%broadcasted_18 : tensor<1x128x56x56xf32>) -> tensor<1x128x56x56xf32> loc(#loc21)
+    %133 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%132 : tensor<1x128x56x56xf32>) outs(%115 : tensor<1x128x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_769"), %out: f32 loc("node_relu_7")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc22)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc22)
+      linalg.yield %249 : f32 loc(#loc22)
+    } -> tensor<1x128x56x56xf32> loc(#loc22)
+    %padded_19 = tensor.pad %133 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_771"), %arg2: index loc("node_Conv_771"), %arg3: index loc("node_Conv_771"), %arg4: index loc("node_Conv_771")):
+      tensor.yield %cst : f32 loc(#loc23)
+    } : tensor<1x128x56x56xf32> to tensor<1x128x58x58xf32> loc(#loc23)
+    %broadcasted_20 = linalg.broadcast ins(%64 : tensor<128xf32>) outs(%115 : tensor<1x128x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc23)
+    %expanded_21 = tensor.expand_shape %padded_19 [[0], [1, 2], [3], [4]] output_shape [1, 32, 4, 58, 58] : tensor<1x128x58x58xf32> into tensor<1x32x4x58x58xf32> loc(#loc23)
+    %expanded_22 = tensor.expand_shape %9 [[0, 1], [2], [3], [4]] output_shape [32, 4, 4, 3, 3] : tensor<128x4x3x3xf32> into tensor<32x4x4x3x3xf32> loc(#loc23)
+    %expanded_23 = tensor.expand_shape %broadcasted_20 [[0], [1, 2], [3], [4]] output_shape [1, 32, 4, 56, 56] : tensor<1x128x56x56xf32> into tensor<1x32x4x56x56xf32> loc(#loc23)
+    %134 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_21, %expanded_22 : tensor<1x32x4x58x58xf32>, tensor<32x4x4x3x3xf32>) outs(%expanded_23 : tensor<1x32x4x56x56xf32>) -> tensor<1x32x4x56x56xf32> loc(#loc23)
+    %collapsed_24 = tensor.collapse_shape %134 [[0], [1, 2], [3], [4]] : tensor<1x32x4x56x56xf32> into tensor<1x128x56x56xf32> loc(#loc23)
+    %135 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_24 : tensor<1x128x56x56xf32>) outs(%115 : tensor<1x128x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_771"), %out: f32 loc("node_relu_8")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc24)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc24)
+      linalg.yield %249 : f32 loc(#loc24)
+    } -> tensor<1x128x56x56xf32> loc(#loc24)
+    %broadcasted_25 = linalg.broadcast ins(%65 : tensor<256xf32>) outs(%120 : tensor<1x256x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc25)
+    %136 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%135, %10 : tensor<1x128x56x56xf32>, tensor<256x128x1x1xf32>) outs(%broadcasted_25 : tensor<1x256x56x56xf32>) -> tensor<1x256x56x56xf32> loc(#loc25)
+    %137 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%136, %131 : tensor<1x256x56x56xf32>, tensor<1x256x56x56xf32>) outs(%120 : tensor<1x256x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_773"), %in_134: f32 loc("node_relu_6"), %out: f32 loc("node_add_2")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc26)
+      linalg.yield %248 : f32 loc(#loc26)
+    } -> tensor<1x256x56x56xf32> loc(#loc26)
+    %138 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%137 : tensor<1x256x56x56xf32>) outs(%120 : tensor<1x256x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_add_2"), %out: f32 loc("node_relu_9")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc27)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc27)
+      linalg.yield %249 : f32 loc(#loc27)
+    } -> tensor<1x256x56x56xf32> loc(#loc27)
+    %broadcasted_26 = linalg.broadcast ins(%66 : tensor<256xf32>) outs(%120 : tensor<1x256x56x56xf32>) dimensions = [0, 2, 3]  loc(#loc28)
+    %139 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%138, %11 : tensor<1x256x56x56xf32>, tensor<256x256x1x1xf32>) outs(%broadcasted_26 : tensor<1x256x56x56xf32>) -> tensor<1x256x56x56xf32> loc(#loc28)
+    %140 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%139 : tensor<1x256x56x56xf32>) outs(%120 : tensor<1x256x56x56xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_775"), %out: f32 loc("node_relu_10")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc29)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc29)
+      linalg.yield %249 : f32 loc(#loc29)
+    } -> tensor<1x256x56x56xf32> loc(#loc29)
+    %padded_27 = tensor.pad %140 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_777"), %arg2: index loc("node_Conv_777"), %arg3: index loc("node_Conv_777"), %arg4: index loc("node_Conv_777")):
+      tensor.yield %cst : f32 loc(#loc30)
+    } : tensor<1x256x56x56xf32> to tensor<1x256x58x58xf32> loc(#loc30)
+    %141 = tensor.empty() : tensor<1x256x28x28xf32> loc(#loc30)
+    %broadcasted_28 = linalg.broadcast ins(%67 : tensor<256xf32>) outs(%141 : tensor<1x256x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc30)
+    %expanded_29 = tensor.expand_shape %padded_27 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 58, 58] : tensor<1x256x58x58xf32> into tensor<1x32x8x58x58xf32> loc(#loc30)
+    %expanded_30 = tensor.expand_shape %12 [[0, 1], [2], [3], [4]] output_shape [32, 8, 8, 3, 3] : tensor<256x8x3x3xf32> into tensor<32x8x8x3x3xf32> loc(#loc30)
+    %expanded_31 = tensor.expand_shape %broadcasted_28 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 28, 28] : tensor<1x256x28x28xf32> into tensor<1x32x8x28x28xf32> loc(#loc30)
+    %142 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%expanded_29, %expanded_30 : tensor<1x32x8x58x58xf32>, tensor<32x8x8x3x3xf32>) outs(%expanded_31 : tensor<1x32x8x28x28xf32>) -> tensor<1x32x8x28x28xf32> loc(#loc30)
+    %collapsed_32 = tensor.collapse_shape %142 [[0], [1, 2], [3], [4]] : tensor<1x32x8x28x28xf32> into tensor<1x256x28x28xf32> loc(#loc30)
+    %143 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_32 : tensor<1x256x28x28xf32>) outs(%141 : tensor<1x256x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_777"), %out: f32 loc("node_relu_11")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc31)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc31)
+      linalg.yield %249 : f32 loc(#loc31)
+    } -> tensor<1x256x28x28xf32> loc(#loc31)
+    %144 = tensor.empty() : tensor<1x512x28x28xf32> loc(#loc32)
+    %broadcasted_33 = linalg.broadcast ins(%68 : tensor<512xf32>) outs(%144 : tensor<1x512x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc32)
+    %145 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%143, %13 : tensor<1x256x28x28xf32>, tensor<512x256x1x1xf32>) outs(%broadcasted_33 : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32> loc(#loc32)
+    %broadcasted_34 = linalg.broadcast ins(%69 : tensor<512xf32>) outs(%144 : tensor<1x512x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc33)
+    %146 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%138, %14 : tensor<1x256x56x56xf32>, tensor<512x256x1x1xf32>) outs(%broadcasted_34 : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32> loc(#loc33)
+    %147 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%145, %146 : tensor<1x512x28x28xf32>, tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_779"), %in_134: f32 loc("node_Conv_781"), %out: f32 loc("node_add_3")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc34)
+      linalg.yield %248 : f32 loc(#loc34)
+    } -> tensor<1x512x28x28xf32> loc(#loc34)
+    %148 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%147 : tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_add_3"), %out: f32 loc("node_relu_12")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc35)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc35)
+      linalg.yield %249 : f32 loc(#loc35)
+    } -> tensor<1x512x28x28xf32> loc(#loc35)
+    %broadcasted_35 = linalg.broadcast ins(%70 : tensor<256xf32>) outs(%141 : tensor<1x256x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc36)
+    %149 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%148, %15 : tensor<1x512x28x28xf32>, tensor<256x512x1x1xf32>) outs(%broadcasted_35 : tensor<1x256x28x28xf32>) -> tensor<1x256x28x28xf32> loc(#loc36)
+    %150 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%149 : tensor<1x256x28x28xf32>) outs(%141 : tensor<1x256x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_783"), %out: f32 loc("node_relu_13")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc37)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc37)
+      linalg.yield %249 : f32 loc(#loc37)
+    } -> tensor<1x256x28x28xf32> loc(#loc37)
+    %padded_36 = tensor.pad %150 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_785"), %arg2: index loc("node_Conv_785"), %arg3: index loc("node_Conv_785"), %arg4: index loc("node_Conv_785")):
+      tensor.yield %cst : f32 loc(#loc38)
+    } : tensor<1x256x28x28xf32> to tensor<1x256x30x30xf32> loc(#loc38)
+    %broadcasted_37 = linalg.broadcast ins(%71 : tensor<256xf32>) outs(%141 : tensor<1x256x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc38)
+    %expanded_38 = tensor.expand_shape %padded_36 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 30, 30] : tensor<1x256x30x30xf32> into tensor<1x32x8x30x30xf32> loc(#loc38)
+    %expanded_39 = tensor.expand_shape %16 [[0, 1], [2], [3], [4]] output_shape [32, 8, 8, 3, 3] : tensor<256x8x3x3xf32> into tensor<32x8x8x3x3xf32> loc(#loc38)
+    %expanded_40 = tensor.expand_shape %broadcasted_37 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 28, 28] : tensor<1x256x28x28xf32> into tensor<1x32x8x28x28xf32> loc(#loc38)
+    %151 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_38, %expanded_39 : tensor<1x32x8x30x30xf32>, tensor<32x8x8x3x3xf32>) outs(%expanded_40 : tensor<1x32x8x28x28xf32>) -> tensor<1x32x8x28x28xf32> loc(#loc38)
+    %collapsed_41 = tensor.collapse_shape %151 [[0], [1, 2], [3], [4]] : tensor<1x32x8x28x28xf32> into tensor<1x256x28x28xf32> loc(#loc38)
+    %152 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_41 : tensor<1x256x28x28xf32>) outs(%141 : tensor<1x256x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_785"), %out: f32 loc("node_relu_14")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc39)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc39)
+      linalg.yield %249 : f32 loc(#loc39)
+    } -> tensor<1x256x28x28xf32> loc(#loc39)
+    %broadcasted_42 = linalg.broadcast ins(%72 : tensor<512xf32>) outs(%144 : tensor<1x512x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc40)
+    %153 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%152, %17 : tensor<1x256x28x28xf32>, tensor<512x256x1x1xf32>) outs(%broadcasted_42 : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32> loc(#loc40)
+    %154 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%153, %148 : tensor<1x512x28x28xf32>, tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_787"), %in_134: f32 loc("node_relu_12"), %out: f32 loc("node_add_4")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc41)
+      linalg.yield %248 : f32 loc(#loc41)
+    } -> tensor<1x512x28x28xf32> loc(#loc41)
+    %155 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%154 : tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_add_4"), %out: f32 loc("node_relu_15")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc42)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc42)
+      linalg.yield %249 : f32 loc(#loc42)
+    } -> tensor<1x512x28x28xf32> loc(#loc42)
+    %broadcasted_43 = linalg.broadcast ins(%73 : tensor<256xf32>) outs(%141 : tensor<1x256x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc43)
+    %156 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%155, %18 : tensor<1x512x28x28xf32>, tensor<256x512x1x1xf32>) outs(%broadcasted_43 : tensor<1x256x28x28xf32>) -> tensor<1x256x28x28xf32> loc(#loc43)
+    %157 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%156 : tensor<1x256x28x28xf32>) outs(%141 : tensor<1x256x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_789"), %out: f32 loc("node_relu_16")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc44)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc44)
+      linalg.yield %249 : f32 loc(#loc44)
+    } -> tensor<1x256x28x28xf32> loc(#loc44)
+    %padded_44 = tensor.pad %157 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_791"), %arg2: index loc("node_Conv_791"), %arg3: index loc("node_Conv_791"), %arg4: index loc("node_Conv_791")):
+      tensor.yield %cst : f32 loc(#loc45)
+    } : tensor<1x256x28x28xf32> to tensor<1x256x30x30xf32> loc(#loc45)
+    %broadcasted_45 = linalg.broadcast ins(%74 : tensor<256xf32>) outs(%141 : tensor<1x256x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc45)
+    %expanded_46 = tensor.expand_shape %padded_44 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 30, 30] : tensor<1x256x30x30xf32> into tensor<1x32x8x30x30xf32> loc(#loc45)
+    %expanded_47 = tensor.expand_shape %19 [[0, 1], [2], [3], [4]] output_shape [32, 8, 8, 3, 3] : tensor<256x8x3x3xf32> into tensor<32x8x8x3x3xf32> loc(#loc45)
+    %expanded_48 = tensor.expand_shape %broadcasted_45 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 28, 28] : tensor<1x256x28x28xf32> into tensor<1x32x8x28x28xf32> loc(#loc45)
+    %158 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_46, %expanded_47 : tensor<1x32x8x30x30xf32>, tensor<32x8x8x3x3xf32>) outs(%expanded_48 : tensor<1x32x8x28x28xf32>) -> tensor<1x32x8x28x28xf32> loc(#loc45)
+    %collapsed_49 = tensor.collapse_shape %158 [[0], [1, 2], [3], [4]] : tensor<1x32x8x28x28xf32> into tensor<1x256x28x28xf32> loc(#loc45)
+    %159 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_49 : tensor<1x256x28x28xf32>) outs(%141 : tensor<1x256x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_791"), %out: f32 loc("node_relu_17")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc46)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc46)
+      linalg.yield %249 : f32 loc(#loc46)
+    } -> tensor<1x256x28x28xf32> loc(#loc46)
+    %broadcasted_50 = linalg.broadcast ins(%75 : tensor<512xf32>) outs(%144 : tensor<1x512x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc47)
+    %160 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%159, %20 : tensor<1x256x28x28xf32>, tensor<512x256x1x1xf32>) outs(%broadcasted_50 : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32> loc(#loc47)
+    %161 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%160, %155 : tensor<1x512x28x28xf32>, tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_793"), %in_134: f32 loc("node_relu_15"), %out: f32 loc("node_add_5")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc48)
+      linalg.yield %248 : f32 loc(#loc48)
+    } -> tensor<1x512x28x28xf32> loc(#loc48)
+    %162 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%161 : tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_add_5"), %out: f32 loc("node_relu_18")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc49)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc49)
+      linalg.yield %249 : f32 loc(#loc49)
+    } -> tensor<1x512x28x28xf32> loc(#loc49)
+    %broadcasted_51 = linalg.broadcast ins(%76 : tensor<256xf32>) outs(%141 : tensor<1x256x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc50)
+    %163 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%162, %21 : tensor<1x512x28x28xf32>, tensor<256x512x1x1xf32>) outs(%broadcasted_51 : tensor<1x256x28x28xf32>) -> tensor<1x256x28x28xf32> loc(#loc50)
+    %164 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%163 : tensor<1x256x28x28xf32>) outs(%141 : tensor<1x256x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_795"), %out: f32 loc("node_relu_19")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc51)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc51)
+      linalg.yield %249 : f32 loc(#loc51)
+    } -> tensor<1x256x28x28xf32> loc(#loc51)
+    %padded_52 = tensor.pad %164 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_797"), %arg2: index loc("node_Conv_797"), %arg3: index loc("node_Conv_797"), %arg4: index loc("node_Conv_797")):
+      tensor.yield %cst : f32 loc(#loc52)
+    } : tensor<1x256x28x28xf32> to tensor<1x256x30x30xf32> loc(#loc52)
+    %broadcasted_53 = linalg.broadcast ins(%77 : tensor<256xf32>) outs(%141 : tensor<1x256x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc52)
+    %expanded_54 = tensor.expand_shape %padded_52 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 30, 30] : tensor<1x256x30x30xf32> into tensor<1x32x8x30x30xf32> loc(#loc52)
+    %expanded_55 = tensor.expand_shape %22 [[0, 1], [2], [3], [4]] output_shape [32, 8, 8, 3, 3] : tensor<256x8x3x3xf32> into tensor<32x8x8x3x3xf32> loc(#loc52)
+    %expanded_56 = tensor.expand_shape %broadcasted_53 [[0], [1, 2], [3], [4]] output_shape [1, 32, 8, 28, 28] : tensor<1x256x28x28xf32> into tensor<1x32x8x28x28xf32> loc(#loc52)
+    %165 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_54, %expanded_55 : tensor<1x32x8x30x30xf32>, tensor<32x8x8x3x3xf32>) outs(%expanded_56 : tensor<1x32x8x28x28xf32>) -> tensor<1x32x8x28x28xf32> loc(#loc52)
+    %collapsed_57 = tensor.collapse_shape %165 [[0], [1, 2], [3], [4]] : tensor<1x32x8x28x28xf32> into tensor<1x256x28x28xf32> loc(#loc52)
+    %166 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_57 : tensor<1x256x28x28xf32>) outs(%141 : tensor<1x256x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_797"), %out: f32 loc("node_relu_20")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc53)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc53)
+      linalg.yield %249 : f32 loc(#loc53)
+    } -> tensor<1x256x28x28xf32> loc(#loc53)
+    %broadcasted_58 = linalg.broadcast ins(%78 : tensor<512xf32>) outs(%144 : tensor<1x512x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc54)
+    %167 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%166, %23 : tensor<1x256x28x28xf32>, tensor<512x256x1x1xf32>) outs(%broadcasted_58 : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32> loc(#loc54)
+    %168 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%167, %162 : tensor<1x512x28x28xf32>, tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_799"), %in_134: f32 loc("node_relu_18"), %out: f32 loc("node_add_6")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc55)
+      linalg.yield %248 : f32 loc(#loc55)
+    } -> tensor<1x512x28x28xf32> loc(#loc55)
+    %169 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%168 : tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_add_6"), %out: f32 loc("node_relu_21")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc56)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc56)
+      linalg.yield %249 : f32 loc(#loc56)
+    } -> tensor<1x512x28x28xf32> loc(#loc56)
+    %broadcasted_59 = linalg.broadcast ins(%79 : tensor<512xf32>) outs(%144 : tensor<1x512x28x28xf32>) dimensions = [0, 2, 3]  loc(#loc57)
+    %170 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%169, %24 : tensor<1x512x28x28xf32>, tensor<512x512x1x1xf32>) outs(%broadcasted_59 : tensor<1x512x28x28xf32>) -> tensor<1x512x28x28xf32> loc(#loc57)
+    %171 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%170 : tensor<1x512x28x28xf32>) outs(%144 : tensor<1x512x28x28xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_801"), %out: f32 loc("node_relu_22")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc58)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc58)
+      linalg.yield %249 : f32 loc(#loc58)
+    } -> tensor<1x512x28x28xf32> loc(#loc58)
+    %padded_60 = tensor.pad %171 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_803"), %arg2: index loc("node_Conv_803"), %arg3: index loc("node_Conv_803"), %arg4: index loc("node_Conv_803")):
+      tensor.yield %cst : f32 loc(#loc59)
+    } : tensor<1x512x28x28xf32> to tensor<1x512x30x30xf32> loc(#loc59)
+    %172 = tensor.empty() : tensor<1x512x14x14xf32> loc(#loc59)
+    %broadcasted_61 = linalg.broadcast ins(%80 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc59)
+    %expanded_62 = tensor.expand_shape %padded_60 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 30, 30] : tensor<1x512x30x30xf32> into tensor<1x32x16x30x30xf32> loc(#loc59)
+    %expanded_63 = tensor.expand_shape %25 [[0, 1], [2], [3], [4]] output_shape [32, 16, 16, 3, 3] : tensor<512x16x3x3xf32> into tensor<32x16x16x3x3xf32> loc(#loc59)
+    %expanded_64 = tensor.expand_shape %broadcasted_61 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 14, 14] : tensor<1x512x14x14xf32> into tensor<1x32x16x14x14xf32> loc(#loc59)
+    %173 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%expanded_62, %expanded_63 : tensor<1x32x16x30x30xf32>, tensor<32x16x16x3x3xf32>) outs(%expanded_64 : tensor<1x32x16x14x14xf32>) -> tensor<1x32x16x14x14xf32> loc(#loc59)
+    %collapsed_65 = tensor.collapse_shape %173 [[0], [1, 2], [3], [4]] : tensor<1x32x16x14x14xf32> into tensor<1x512x14x14xf32> loc(#loc59)
+    %174 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_65 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_803"), %out: f32 loc("node_relu_23")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc60)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc60)
+      linalg.yield %249 : f32 loc(#loc60)
+    } -> tensor<1x512x14x14xf32> loc(#loc60)
+    %175 = tensor.empty() : tensor<1x1024x14x14xf32> loc(#loc61)
+    %broadcasted_66 = linalg.broadcast ins(%81 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc61)
+    %176 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%174, %26 : tensor<1x512x14x14xf32>, tensor<1024x512x1x1xf32>) outs(%broadcasted_66 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc61)
+    %broadcasted_67 = linalg.broadcast ins(%82 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc62)
+    %177 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%169, %27 : tensor<1x512x28x28xf32>, tensor<1024x512x1x1xf32>) outs(%broadcasted_67 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc62)
+    %178 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%176, %177 : tensor<1x1024x14x14xf32>, tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_805"), %in_134: f32 loc("node_Conv_807"), %out: f32 loc("node_add_7")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc63)
+      linalg.yield %248 : f32 loc(#loc63)
+    } -> tensor<1x1024x14x14xf32> loc(#loc63)
+    %179 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%178 : tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_add_7"), %out: f32 loc("node_relu_24")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc64)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc64)
+      linalg.yield %249 : f32 loc(#loc64)
+    } -> tensor<1x1024x14x14xf32> loc(#loc64)
+    %broadcasted_68 = linalg.broadcast ins(%83 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc65)
+    %180 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%179, %28 : tensor<1x1024x14x14xf32>, tensor<512x1024x1x1xf32>) outs(%broadcasted_68 : tensor<1x512x14x14xf32>) -> tensor<1x512x14x14xf32> loc(#loc65)
+    %181 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%180 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_809"), %out: f32 loc("node_relu_25")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc66)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc66)
+      linalg.yield %249 : f32 loc(#loc66)
+    } -> tensor<1x512x14x14xf32> loc(#loc66)
+    %padded_69 = tensor.pad %181 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_811"), %arg2: index loc("node_Conv_811"), %arg3: index loc("node_Conv_811"), %arg4: index loc("node_Conv_811")):
+      tensor.yield %cst : f32 loc(#loc67)
+    } : tensor<1x512x14x14xf32> to tensor<1x512x16x16xf32> loc(#loc67)
+    %broadcasted_70 = linalg.broadcast ins(%84 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc67)
+    %expanded_71 = tensor.expand_shape %padded_69 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 16, 16] : tensor<1x512x16x16xf32> into tensor<1x32x16x16x16xf32> loc(#loc67)
+    %expanded_72 = tensor.expand_shape %29 [[0, 1], [2], [3], [4]] output_shape [32, 16, 16, 3, 3] : tensor<512x16x3x3xf32> into tensor<32x16x16x3x3xf32> loc(#loc67)
+    %expanded_73 = tensor.expand_shape %broadcasted_70 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 14, 14] : tensor<1x512x14x14xf32> into tensor<1x32x16x14x14xf32> loc(#loc67)
+    %182 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_71, %expanded_72 : tensor<1x32x16x16x16xf32>, tensor<32x16x16x3x3xf32>) outs(%expanded_73 : tensor<1x32x16x14x14xf32>) -> tensor<1x32x16x14x14xf32> loc(#loc67)
+    %collapsed_74 = tensor.collapse_shape %182 [[0], [1, 2], [3], [4]] : tensor<1x32x16x14x14xf32> into tensor<1x512x14x14xf32> loc(#loc67)
+    %183 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_74 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_811"), %out: f32 loc("node_relu_26")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc68)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc68)
+      linalg.yield %249 : f32 loc(#loc68)
+    } -> tensor<1x512x14x14xf32> loc(#loc68)
+    %broadcasted_75 = linalg.broadcast ins(%85 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc69)
+    %184 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%183, %30 : tensor<1x512x14x14xf32>, tensor<1024x512x1x1xf32>) outs(%broadcasted_75 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc69)
+    %185 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%184, %179 : tensor<1x1024x14x14xf32>, tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_813"), %in_134: f32 loc("node_relu_24"), %out: f32 loc("node_add_8")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc70)
+      linalg.yield %248 : f32 loc(#loc70)
+    } -> tensor<1x1024x14x14xf32> loc(#loc70)
+    %186 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%185 : tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_add_8"), %out: f32 loc("node_relu_27")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc71)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc71)
+      linalg.yield %249 : f32 loc(#loc71)
+    } -> tensor<1x1024x14x14xf32> loc(#loc71)
+    %broadcasted_76 = linalg.broadcast ins(%86 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc72)
+    %187 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%186, %31 : tensor<1x1024x14x14xf32>, tensor<512x1024x1x1xf32>) outs(%broadcasted_76 : tensor<1x512x14x14xf32>) -> tensor<1x512x14x14xf32> loc(#loc72)
+    %188 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%187 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_815"), %out: f32 loc("node_relu_28")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc73)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc73)
+      linalg.yield %249 : f32 loc(#loc73)
+    } -> tensor<1x512x14x14xf32> loc(#loc73)
+    %padded_77 = tensor.pad %188 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_817"), %arg2: index loc("node_Conv_817"), %arg3: index loc("node_Conv_817"), %arg4: index loc("node_Conv_817")):
+      tensor.yield %cst : f32 loc(#loc74)
+    } : tensor<1x512x14x14xf32> to tensor<1x512x16x16xf32> loc(#loc74)
+    %broadcasted_78 = linalg.broadcast ins(%87 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc74)
+    %expanded_79 = tensor.expand_shape %padded_77 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 16, 16] : tensor<1x512x16x16xf32> into tensor<1x32x16x16x16xf32> loc(#loc74)
+    %expanded_80 = tensor.expand_shape %32 [[0, 1], [2], [3], [4]] output_shape [32, 16, 16, 3, 3] : tensor<512x16x3x3xf32> into tensor<32x16x16x3x3xf32> loc(#loc74)
+    %expanded_81 = tensor.expand_shape %broadcasted_78 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 14, 14] : tensor<1x512x14x14xf32> into tensor<1x32x16x14x14xf32> loc(#loc74)
+    %189 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_79, %expanded_80 : tensor<1x32x16x16x16xf32>, tensor<32x16x16x3x3xf32>) outs(%expanded_81 : tensor<1x32x16x14x14xf32>) -> tensor<1x32x16x14x14xf32> loc(#loc74)
+    %collapsed_82 = tensor.collapse_shape %189 [[0], [1, 2], [3], [4]] : tensor<1x32x16x14x14xf32> into tensor<1x512x14x14xf32> loc(#loc74)
+    %190 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_82 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_817"), %out: f32 loc("node_relu_29")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc75)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc75)
+      linalg.yield %249 : f32 loc(#loc75)
+    } -> tensor<1x512x14x14xf32> loc(#loc75)
+    %broadcasted_83 = linalg.broadcast ins(%88 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc76)
+    %191 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%190, %33 : tensor<1x512x14x14xf32>, tensor<1024x512x1x1xf32>) outs(%broadcasted_83 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc76)
+    %192 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%191, %186 : tensor<1x1024x14x14xf32>, tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_819"), %in_134: f32 loc("node_relu_27"), %out: f32 loc("node_add_9")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc77)
+      linalg.yield %248 : f32 loc(#loc77)
+    } -> tensor<1x1024x14x14xf32> loc(#loc77)
+    %193 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%192 : tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_add_9"), %out: f32 loc("node_relu_30")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc78)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc78)
+      linalg.yield %249 : f32 loc(#loc78)
+    } -> tensor<1x1024x14x14xf32> loc(#loc78)
+    %broadcasted_84 = linalg.broadcast ins(%89 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc79)
+    %194 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%193, %34 : tensor<1x1024x14x14xf32>, tensor<512x1024x1x1xf32>) outs(%broadcasted_84 : tensor<1x512x14x14xf32>) -> tensor<1x512x14x14xf32> loc(#loc79)
+    %195 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%194 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_821"), %out: f32 loc("node_relu_31")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc80)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc80)
+      linalg.yield %249 : f32 loc(#loc80)
+    } -> tensor<1x512x14x14xf32> loc(#loc80)
+    %padded_85 = tensor.pad %195 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_823"), %arg2: index loc("node_Conv_823"), %arg3: index loc("node_Conv_823"), %arg4: index loc("node_Conv_823")):
+      tensor.yield %cst : f32 loc(#loc81)
+    } : tensor<1x512x14x14xf32> to tensor<1x512x16x16xf32> loc(#loc81)
+    %broadcasted_86 = linalg.broadcast ins(%90 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc81)
+    %expanded_87 = tensor.expand_shape %padded_85 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 16, 16] : tensor<1x512x16x16xf32> into tensor<1x32x16x16x16xf32> loc(#loc81)
+    %expanded_88 = tensor.expand_shape %35 [[0, 1], [2], [3], [4]] output_shape [32, 16, 16, 3, 3] : tensor<512x16x3x3xf32> into tensor<32x16x16x3x3xf32> loc(#loc81)
+    %expanded_89 = tensor.expand_shape %broadcasted_86 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 14, 14] : tensor<1x512x14x14xf32> into tensor<1x32x16x14x14xf32> loc(#loc81)
+    %196 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_87, %expanded_88 : tensor<1x32x16x16x16xf32>, tensor<32x16x16x3x3xf32>) outs(%expanded_89 : tensor<1x32x16x14x14xf32>) -> tensor<1x32x16x14x14xf32> loc(#loc81)
+    %collapsed_90 = tensor.collapse_shape %196 [[0], [1, 2], [3], [4]] : tensor<1x32x16x14x14xf32> into tensor<1x512x14x14xf32> loc(#loc81)
+    %197 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_90 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_823"), %out: f32 loc("node_relu_32")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc82)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc82)
+      linalg.yield %249 : f32 loc(#loc82)
+    } -> tensor<1x512x14x14xf32> loc(#loc82)
+    %broadcasted_91 = linalg.broadcast ins(%91 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc83)
+    %198 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%197, %36 : tensor<1x512x14x14xf32>, tensor<1024x512x1x1xf32>) outs(%broadcasted_91 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc83)
+    %199 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%198, %193 : tensor<1x1024x14x14xf32>, tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_825"), %in_134: f32 loc("node_relu_30"), %out: f32 loc("node_add_10")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc84)
+      linalg.yield %248 : f32 loc(#loc84)
+    } -> tensor<1x1024x14x14xf32> loc(#loc84)
+    %200 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%199 : tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_add_10"), %out: f32 loc("node_relu_33")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc85)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc85)
+      linalg.yield %249 : f32 loc(#loc85)
+    } -> tensor<1x1024x14x14xf32> loc(#loc85)
+    %broadcasted_92 = linalg.broadcast ins(%92 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc86)
+    %201 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%200, %37 : tensor<1x1024x14x14xf32>, tensor<512x1024x1x1xf32>) outs(%broadcasted_92 : tensor<1x512x14x14xf32>) -> tensor<1x512x14x14xf32> loc(#loc86)
+    %202 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%201 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_827"), %out: f32 loc("node_relu_34")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc87)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc87)
+      linalg.yield %249 : f32 loc(#loc87)
+    } -> tensor<1x512x14x14xf32> loc(#loc87)
+    %padded_93 = tensor.pad %202 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_829"), %arg2: index loc("node_Conv_829"), %arg3: index loc("node_Conv_829"), %arg4: index loc("node_Conv_829")):
+      tensor.yield %cst : f32 loc(#loc88)
+    } : tensor<1x512x14x14xf32> to tensor<1x512x16x16xf32> loc(#loc88)
+    %broadcasted_94 = linalg.broadcast ins(%93 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc88)
+    %expanded_95 = tensor.expand_shape %padded_93 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 16, 16] : tensor<1x512x16x16xf32> into tensor<1x32x16x16x16xf32> loc(#loc88)
+    %expanded_96 = tensor.expand_shape %38 [[0, 1], [2], [3], [4]] output_shape [32, 16, 16, 3, 3] : tensor<512x16x3x3xf32> into tensor<32x16x16x3x3xf32> loc(#loc88)
+    %expanded_97 = tensor.expand_shape %broadcasted_94 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 14, 14] : tensor<1x512x14x14xf32> into tensor<1x32x16x14x14xf32> loc(#loc88)
+    %203 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_95, %expanded_96 : tensor<1x32x16x16x16xf32>, tensor<32x16x16x3x3xf32>) outs(%expanded_97 : tensor<1x32x16x14x14xf32>) -> tensor<1x32x16x14x14xf32> loc(#loc88)
+    %collapsed_98 = tensor.collapse_shape %203 [[0], [1, 2], [3], [4]] : tensor<1x32x16x14x14xf32> into tensor<1x512x14x14xf32> loc(#loc88)
+    %204 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_98 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_829"), %out: f32 loc("node_relu_35")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc89)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc89)
+      linalg.yield %249 : f32 loc(#loc89)
+    } -> tensor<1x512x14x14xf32> loc(#loc89)
+    %broadcasted_99 = linalg.broadcast ins(%94 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc90)
+    %205 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%204, %39 : tensor<1x512x14x14xf32>, tensor<1024x512x1x1xf32>) outs(%broadcasted_99 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc90)
+    %206 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%205, %200 : tensor<1x1024x14x14xf32>, tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_831"), %in_134: f32 loc("node_relu_33"), %out: f32 loc("node_add_11")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc91)
+      linalg.yield %248 : f32 loc(#loc91)
+    } -> tensor<1x1024x14x14xf32> loc(#loc91)
+    %207 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%206 : tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_add_11"), %out: f32 loc("node_relu_36")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc92)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc92)
+      linalg.yield %249 : f32 loc(#loc92)
+    } -> tensor<1x1024x14x14xf32> loc(#loc92)
+    %broadcasted_100 = linalg.broadcast ins(%95 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc93)
+    %208 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%207, %40 : tensor<1x1024x14x14xf32>, tensor<512x1024x1x1xf32>) outs(%broadcasted_100 : tensor<1x512x14x14xf32>) -> tensor<1x512x14x14xf32> loc(#loc93)
+    %209 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%208 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_833"), %out: f32 loc("node_relu_37")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc94)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc94)
+      linalg.yield %249 : f32 loc(#loc94)
+    } -> tensor<1x512x14x14xf32> loc(#loc94)
+    %padded_101 = tensor.pad %209 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_835"), %arg2: index loc("node_Conv_835"), %arg3: index loc("node_Conv_835"), %arg4: index loc("node_Conv_835")):
+      tensor.yield %cst : f32 loc(#loc95)
+    } : tensor<1x512x14x14xf32> to tensor<1x512x16x16xf32> loc(#loc95)
+    %broadcasted_102 = linalg.broadcast ins(%96 : tensor<512xf32>) outs(%172 : tensor<1x512x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc95)
+    %expanded_103 = tensor.expand_shape %padded_101 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 16, 16] : tensor<1x512x16x16xf32> into tensor<1x32x16x16x16xf32> loc(#loc95)
+    %expanded_104 = tensor.expand_shape %41 [[0, 1], [2], [3], [4]] output_shape [32, 16, 16, 3, 3] : tensor<512x16x3x3xf32> into tensor<32x16x16x3x3xf32> loc(#loc95)
+    %expanded_105 = tensor.expand_shape %broadcasted_102 [[0], [1, 2], [3], [4]] output_shape [1, 32, 16, 14, 14] : tensor<1x512x14x14xf32> into tensor<1x32x16x14x14xf32> loc(#loc95)
+    %210 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_103, %expanded_104 : tensor<1x32x16x16x16xf32>, tensor<32x16x16x3x3xf32>) outs(%expanded_105 : tensor<1x32x16x14x14xf32>) -> tensor<1x32x16x14x14xf32> loc(#loc95)
+    %collapsed_106 = tensor.collapse_shape %210 [[0], [1, 2], [3], [4]] : tensor<1x32x16x14x14xf32> into tensor<1x512x14x14xf32> loc(#loc95)
+    %211 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_106 : tensor<1x512x14x14xf32>) outs(%172 : tensor<1x512x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_835"), %out: f32 loc("node_relu_38")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc96)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc96)
+      linalg.yield %249 : f32 loc(#loc96)
+    } -> tensor<1x512x14x14xf32> loc(#loc96)
+    %broadcasted_107 = linalg.broadcast ins(%97 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc97)
+    %212 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%211, %42 : tensor<1x512x14x14xf32>, tensor<1024x512x1x1xf32>) outs(%broadcasted_107 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc97)
+    %213 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%212, %207 : tensor<1x1024x14x14xf32>, tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_837"), %in_134: f32 loc("node_relu_36"), %out: f32 loc("node_add_12")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc98)
+      linalg.yield %248 : f32 loc(#loc98)
+    } -> tensor<1x1024x14x14xf32> loc(#loc98)
+    %214 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%213 : tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_add_12"), %out: f32 loc("node_relu_39")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc99)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc99)
+      linalg.yield %249 : f32 loc(#loc99)
+    } -> tensor<1x1024x14x14xf32> loc(#loc99)
+    %broadcasted_108 = linalg.broadcast ins(%98 : tensor<1024xf32>) outs(%175 : tensor<1x1024x14x14xf32>) dimensions = [0, 2, 3]  loc(#loc100)
+    %215 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%214, %43 : tensor<1x1024x14x14xf32>, tensor<1024x1024x1x1xf32>) outs(%broadcasted_108 : tensor<1x1024x14x14xf32>) -> tensor<1x1024x14x14xf32> loc(#loc100)
+    %216 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%215 : tensor<1x1024x14x14xf32>) outs(%175 : tensor<1x1024x14x14xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_839"), %out: f32 loc("node_relu_40")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc101)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc101)
+      linalg.yield %249 : f32 loc(#loc101)
+    } -> tensor<1x1024x14x14xf32> loc(#loc101)
+    %padded_109 = tensor.pad %216 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_841"), %arg2: index loc("node_Conv_841"), %arg3: index loc("node_Conv_841"), %arg4: index loc("node_Conv_841")):
+      tensor.yield %cst : f32 loc(#loc102)
+    } : tensor<1x1024x14x14xf32> to tensor<1x1024x16x16xf32> loc(#loc102)
+    %217 = tensor.empty() : tensor<1x1024x7x7xf32> loc(#loc102)
+    %broadcasted_110 = linalg.broadcast ins(%99 : tensor<1024xf32>) outs(%217 : tensor<1x1024x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc102)
+    %expanded_111 = tensor.expand_shape %padded_109 [[0], [1, 2], [3], [4]] output_shape [1, 32, 32, 16, 16] : tensor<1x1024x16x16xf32> into tensor<1x32x32x16x16xf32> loc(#loc102)
+    %expanded_112 = tensor.expand_shape %44 [[0, 1], [2], [3], [4]] output_shape [32, 32, 32, 3, 3] : tensor<1024x32x3x3xf32> into tensor<32x32x32x3x3xf32> loc(#loc102)
+    %expanded_113 = tensor.expand_shape %broadcasted_110 [[0], [1, 2], [3], [4]] output_shape [1, 32, 32, 7, 7] : tensor<1x1024x7x7xf32> into tensor<1x32x32x7x7xf32> loc(#loc102)
+    %218 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%expanded_111, %expanded_112 : tensor<1x32x32x16x16xf32>, tensor<32x32x32x3x3xf32>) outs(%expanded_113 : tensor<1x32x32x7x7xf32>) -> tensor<1x32x32x7x7xf32> loc(#loc102)
+    %collapsed_114 = tensor.collapse_shape %218 [[0], [1, 2], [3], [4]] : tensor<1x32x32x7x7xf32> into tensor<1x1024x7x7xf32> loc(#loc102)
+    %219 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_114 : tensor<1x1024x7x7xf32>) outs(%217 : tensor<1x1024x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_841"), %out: f32 loc("node_relu_41")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc103)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc103)
+      linalg.yield %249 : f32 loc(#loc103)
+    } -> tensor<1x1024x7x7xf32> loc(#loc103)
+    %220 = tensor.empty() : tensor<1x2048x7x7xf32> loc(#loc104)
+    %broadcasted_115 = linalg.broadcast ins(%100 : tensor<2048xf32>) outs(%220 : tensor<1x2048x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc104)
+    %221 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%219, %45 : tensor<1x1024x7x7xf32>, tensor<2048x1024x1x1xf32>) outs(%broadcasted_115 : tensor<1x2048x7x7xf32>) -> tensor<1x2048x7x7xf32> loc(#loc104)
+    %broadcasted_116 = linalg.broadcast ins(%101 : tensor<2048xf32>) outs(%220 : tensor<1x2048x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc105)
+    %222 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%214, %46 : tensor<1x1024x14x14xf32>, tensor<2048x1024x1x1xf32>) outs(%broadcasted_116 : tensor<1x2048x7x7xf32>) -> tensor<1x2048x7x7xf32> loc(#loc105)
+    %223 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%221, %222 : tensor<1x2048x7x7xf32>, tensor<1x2048x7x7xf32>) outs(%220 : tensor<1x2048x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_843"), %in_134: f32 loc("node_Conv_845"), %out: f32 loc("node_add_13")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc106)
+      linalg.yield %248 : f32 loc(#loc106)
+    } -> tensor<1x2048x7x7xf32> loc(#loc106)
+    %224 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%223 : tensor<1x2048x7x7xf32>) outs(%220 : tensor<1x2048x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_add_13"), %out: f32 loc("node_relu_42")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc107)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc107)
+      linalg.yield %249 : f32 loc(#loc107)
+    } -> tensor<1x2048x7x7xf32> loc(#loc107)
+    %broadcasted_117 = linalg.broadcast ins(%102 : tensor<1024xf32>) outs(%217 : tensor<1x1024x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc108)
+    %225 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%224, %47 : tensor<1x2048x7x7xf32>, tensor<1024x2048x1x1xf32>) outs(%broadcasted_117 : tensor<1x1024x7x7xf32>) -> tensor<1x1024x7x7xf32> loc(#loc108)
+    %226 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%225 : tensor<1x1024x7x7xf32>) outs(%217 : tensor<1x1024x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_847"), %out: f32 loc("node_relu_43")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc109)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc109)
+      linalg.yield %249 : f32 loc(#loc109)
+    } -> tensor<1x1024x7x7xf32> loc(#loc109)
+    %padded_118 = tensor.pad %226 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_849"), %arg2: index loc("node_Conv_849"), %arg3: index loc("node_Conv_849"), %arg4: index loc("node_Conv_849")):
+      tensor.yield %cst : f32 loc(#loc110)
+    } : tensor<1x1024x7x7xf32> to tensor<1x1024x9x9xf32> loc(#loc110)
+    %broadcasted_119 = linalg.broadcast ins(%103 : tensor<1024xf32>) outs(%217 : tensor<1x1024x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc110)
+    %expanded_120 = tensor.expand_shape %padded_118 [[0], [1, 2], [3], [4]] output_shape [1, 32, 32, 9, 9] : tensor<1x1024x9x9xf32> into tensor<1x32x32x9x9xf32> loc(#loc110)
+    %expanded_121 = tensor.expand_shape %48 [[0, 1], [2], [3], [4]] output_shape [32, 32, 32, 3, 3] : tensor<1024x32x3x3xf32> into tensor<32x32x32x3x3xf32> loc(#loc110)
+    %expanded_122 = tensor.expand_shape %broadcasted_119 [[0], [1, 2], [3], [4]] output_shape [1, 32, 32, 7, 7] : tensor<1x1024x7x7xf32> into tensor<1x32x32x7x7xf32> loc(#loc110)
+    %227 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_120, %expanded_121 : tensor<1x32x32x9x9xf32>, tensor<32x32x32x3x3xf32>) outs(%expanded_122 : tensor<1x32x32x7x7xf32>) -> tensor<1x32x32x7x7xf32> loc(#loc110)
+    %collapsed_123 = tensor.collapse_shape %227 [[0], [1, 2], [3], [4]] : tensor<1x32x32x7x7xf32> into tensor<1x1024x7x7xf32> loc(#loc110)
+    %228 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_123 : tensor<1x1024x7x7xf32>) outs(%217 : tensor<1x1024x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_849"), %out: f32 loc("node_relu_44")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc111)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc111)
+      linalg.yield %249 : f32 loc(#loc111)
+    } -> tensor<1x1024x7x7xf32> loc(#loc111)
+    %broadcasted_124 = linalg.broadcast ins(%104 : tensor<2048xf32>) outs(%220 : tensor<1x2048x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc112)
+    %229 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%228, %49 : tensor<1x1024x7x7xf32>, tensor<2048x1024x1x1xf32>) outs(%broadcasted_124 : tensor<1x2048x7x7xf32>) -> tensor<1x2048x7x7xf32> loc(#loc112)
+    %230 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%229, %224 : tensor<1x2048x7x7xf32>, tensor<1x2048x7x7xf32>) outs(%220 : tensor<1x2048x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_851"), %in_134: f32 loc("node_relu_42"), %out: f32 loc("node_add_14")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc113)
+      linalg.yield %248 : f32 loc(#loc113)
+    } -> tensor<1x2048x7x7xf32> loc(#loc113)
+    %231 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%230 : tensor<1x2048x7x7xf32>) outs(%220 : tensor<1x2048x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_add_14"), %out: f32 loc("node_relu_45")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc114)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc114)
+      linalg.yield %249 : f32 loc(#loc114)
+    } -> tensor<1x2048x7x7xf32> loc(#loc114)
+    %broadcasted_125 = linalg.broadcast ins(%105 : tensor<1024xf32>) outs(%217 : tensor<1x1024x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc115)
+    %232 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%231, %50 : tensor<1x2048x7x7xf32>, tensor<1024x2048x1x1xf32>) outs(%broadcasted_125 : tensor<1x1024x7x7xf32>) -> tensor<1x1024x7x7xf32> loc(#loc115)
+    %233 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%232 : tensor<1x1024x7x7xf32>) outs(%217 : tensor<1x1024x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_853"), %out: f32 loc("node_relu_46")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc116)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc116)
+      linalg.yield %249 : f32 loc(#loc116)
+    } -> tensor<1x1024x7x7xf32> loc(#loc116)
+    %padded_126 = tensor.pad %233 low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%arg1: index loc("node_Conv_855"), %arg2: index loc("node_Conv_855"), %arg3: index loc("node_Conv_855"), %arg4: index loc("node_Conv_855")):
+      tensor.yield %cst : f32 loc(#loc117)
+    } : tensor<1x1024x7x7xf32> to tensor<1x1024x9x9xf32> loc(#loc117)
+    %broadcasted_127 = linalg.broadcast ins(%106 : tensor<1024xf32>) outs(%217 : tensor<1x1024x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc117)
+    %expanded_128 = tensor.expand_shape %padded_126 [[0], [1, 2], [3], [4]] output_shape [1, 32, 32, 9, 9] : tensor<1x1024x9x9xf32> into tensor<1x32x32x9x9xf32> loc(#loc117)
+    %expanded_129 = tensor.expand_shape %51 [[0, 1], [2], [3], [4]] output_shape [32, 32, 32, 3, 3] : tensor<1024x32x3x3xf32> into tensor<32x32x32x3x3xf32> loc(#loc117)
+    %expanded_130 = tensor.expand_shape %broadcasted_127 [[0], [1, 2], [3], [4]] output_shape [1, 32, 32, 7, 7] : tensor<1x1024x7x7xf32> into tensor<1x32x32x7x7xf32> loc(#loc117)
+    %234 = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%expanded_128, %expanded_129 : tensor<1x32x32x9x9xf32>, tensor<32x32x32x3x3xf32>) outs(%expanded_130 : tensor<1x32x32x7x7xf32>) -> tensor<1x32x32x7x7xf32> loc(#loc117)
+    %collapsed_131 = tensor.collapse_shape %234 [[0], [1, 2], [3], [4]] : tensor<1x32x32x7x7xf32> into tensor<1x1024x7x7xf32> loc(#loc117)
+    %235 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%collapsed_131 : tensor<1x1024x7x7xf32>) outs(%217 : tensor<1x1024x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_855"), %out: f32 loc("node_relu_47")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc118)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc118)
+      linalg.yield %249 : f32 loc(#loc118)
+    } -> tensor<1x1024x7x7xf32> loc(#loc118)
+    %broadcasted_132 = linalg.broadcast ins(%107 : tensor<2048xf32>) outs(%220 : tensor<1x2048x7x7xf32>) dimensions = [0, 2, 3]  loc(#loc119)
+    %236 = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%235, %52 : tensor<1x1024x7x7xf32>, tensor<2048x1024x1x1xf32>) outs(%broadcasted_132 : tensor<1x2048x7x7xf32>) -> tensor<1x2048x7x7xf32> loc(#loc119)
+    %237 = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%236, %231 : tensor<1x2048x7x7xf32>, tensor<1x2048x7x7xf32>) outs(%220 : tensor<1x2048x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_Conv_857"), %in_134: f32 loc("node_relu_45"), %out: f32 loc("node_add_15")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc120)
+      linalg.yield %248 : f32 loc(#loc120)
+    } -> tensor<1x2048x7x7xf32> loc(#loc120)
+    %238 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%237 : tensor<1x2048x7x7xf32>) outs(%220 : tensor<1x2048x7x7xf32>) {
+    ^bb0(%in: f32 loc("node_add_15"), %out: f32 loc("node_relu_48")):
+      %248 = arith.cmpf ugt, %in, %cst : f32 loc(#loc121)
+      %249 = arith.select %248, %in, %cst : f32 loc(#loc121)
+      linalg.yield %249 : f32 loc(#loc121)
+    } -> tensor<1x2048x7x7xf32> loc(#loc121)
+    %239 = tensor.empty() : tensor<1x2048x1x1xf32> loc(#loc122)
+    %240 = linalg.fill ins(%cst : f32) outs(%239 : tensor<1x2048x1x1xf32>) -> tensor<1x2048x1x1xf32> loc(#loc122)
+    %241 = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%238 : tensor<1x2048x7x7xf32>) outs(%240 : tensor<1x2048x1x1xf32>) {
+    ^bb0(%in: f32 loc("node_relu_48"), %out: f32 loc("node_mean")):
+      %248 = arith.addf %in, %out : f32 loc(#loc122)
+      linalg.yield %248 : f32 loc(#loc122)
+    } -> tensor<1x2048x1x1xf32> loc(#loc122)
+    %242 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%241 : tensor<1x2048x1x1xf32>) outs(%239 : tensor<1x2048x1x1xf32>) {
+    ^bb0(%in: f32 loc("node_mean"), %out: f32 loc("node_mean")):
+      %248 = arith.divf %in, %cst_1 : f32 loc(#loc122)
+      linalg.yield %248 : f32 loc(#loc122)
+    } -> tensor<1x2048x1x1xf32> loc(#loc122)
+    %collapsed_133 = tensor.collapse_shape %242 [[0], [1, 2, 3]] : tensor<1x2048x1x1xf32> into tensor<1x2048xf32> loc(#loc123)
+    %243 = tensor.empty() : tensor<2048x1000xf32> loc(#loc124)
+    %transposed = linalg.transpose ins(%53 : tensor<1000x2048xf32>) outs(%243 : tensor<2048x1000xf32>) permutation = [1, 0]  loc(#loc124)
+    %244 = tensor.empty() : tensor<1x1000xf32> loc(#loc124)
+    %245 = linalg.fill ins(%cst : f32) outs(%244 : tensor<1x1000xf32>) -> tensor<1x1000xf32> loc(#loc124)
+    %246 = linalg.matmul ins(%collapsed_133, %transposed : tensor<1x2048xf32>, tensor<2048x1000xf32>) outs(%245 : tensor<1x1000xf32>) -> tensor<1x1000xf32> loc(#loc124)
+    %247 = linalg.generic {indexing_maps = [#map2, #map3, #map2], iterator_types = ["parallel", "parallel"]} ins(%246, %54 : tensor<1x1000xf32>, tensor<1000xf32>) outs(%244 : tensor<1x1000xf32>) {
+    ^bb0(%in: f32 loc("node_linear"), %in_134: f32 loc("node_linear"), %out: f32 loc("node_linear")):
+      %248 = arith.addf %in, %in_134 : f32 loc(#loc124)
+      linalg.yield %248 : f32 loc(#loc124)
+    } -> tensor<1x1000xf32> loc(#loc124)
+    return %247 : tensor<1x1000xf32> loc(#loc)
+  } loc(#loc1)
+} loc(#loc)
+#loc = loc(unknown)
+#loc1 = loc("graph:main_0")
+#loc123 = loc("node_view")
