@@ -20,7 +20,7 @@ from smartmem_mlir.targets.description import Roofline
 
 Family: TypeAlias = Literal["contraction", "attention", "rows", "IREE's"]
 
-_NAMED = re.compile(r"^(contraction|attention|rows)_(\d+(?:x\d+)*)(?:_\d+)?$")
+_NAMED = re.compile(r"^(contraction|attention|linear_attention|rows)_(\d+(?:x\d+)*)(?:_\d+)?$")
 _FITTED = ("buffer_bytes_per_ns", "image_bytes_per_ns", "f32_operations_per_ns", "kernel_launch_ns")
 _SWEEPS = 200
 _WORST = 8
@@ -68,14 +68,20 @@ def family_of(kernel: str) -> Family:
     found = _NAMED.match(kernel)
     if found is None:
         return "IREE's"
-    names: dict[str, Family] = {"contraction": "contraction", "attention": "attention", "rows": "rows"}
+    names: dict[str, Family] = {
+        "contraction": "contraction",
+        "attention": "attention",
+        "linear_attention": "attention",
+        "rows": "rows",
+    }
     return names[found[1]]
 
 
 def multiply_adds(kernel: str) -> int:
     """Multiply-adds of a generated CPU kernel, whose name has the extents of its loops; 0 where it has no contraction.
 
-    An attention's are its batches, rows, keys, depth and width of the values: two products.
+    An attention's are its batches, rows, keys, depth and width of the values: two products. Without a softmax they are
+    those of the keys with the values, and of the rows with their product.
     """
     found = _NAMED.match(kernel)
     if found is None or found[1] == "rows":
@@ -84,6 +90,9 @@ def multiply_adds(kernel: str) -> int:
     if found[1] == "attention":
         *outer, depth, width = extents
         return prod(outer) * (depth + width)
+    if found[1] == "linear_attention":
+        *outer, rows, keys, depth, width = extents
+        return prod(outer) * (rows + keys) * depth * width
     return prod(extents)
 
 

@@ -16,6 +16,7 @@ from smartmem_mlir.transforms.contraction_group import (
 )
 from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.ir_walk import CONSTANTS
+from smartmem_mlir.transforms.linear_attention_group import LinearAttentionGroup, read_linear_attention_group
 from smartmem_mlir.transforms.map_group import read_map_group
 from smartmem_mlir.transforms.outline import clone_into
 from smartmem_mlir.transforms.row_group import RowGroup, read_row_group
@@ -82,6 +83,17 @@ def read_attention(op: ir.Operation) -> AttentionGroup | None:
     """What a `smartmem.group` computes; None when it is no attention."""
     members = [inner.operation for inner in op.regions[0].blocks[0].operations]
     return read_attention_group([m for m in members if is_structured(m) or m.name == "linalg.softmax"])
+
+
+def read_linear_attention(op: ir.Operation) -> LinearAttentionGroup | None:
+    """What a `smartmem.group` computes; None when it is no attention without a softmax."""
+    members = [inner.operation for inner in op.regions[0].blocks[0].operations if is_structured(inner.operation)]
+    first = next((i for i, inner in enumerate(members) if is_contraction(inner)), None)
+    if first is None:
+        return None
+    # Before the second contraction stands what is computed of its other factor as that is read.
+    second = next((i for i in range(first + 1, len(members)) if is_contraction(members[i])), len(members))
+    return read_linear_attention_group([members[first], *members[second:]])
 
 
 def read_contraction(op: ir.Operation) -> ContractionGroup | None:

@@ -193,7 +193,7 @@ def _scaled(root: StructuredOp, space: Box, factor: Read) -> tuple[Read, Scale] 
     """What a factor is before a multiplication that nothing else reads, and what that multiplies it by."""
     op = defining_op(factor.value)
     step = None if op is None else read_structured(op)
-    if op is None or step is None or not step.is_elementwise or len(step.inputs) != 2 or not _feeds_only(op, root.op):
+    if op is None or step is None or not step.is_elementwise or len(step.inputs) != 2 or not feeds_only(op, root.op):
         return None
     if [inner.operation.name for inner in step.body.operations] != ["arith.mulf", "linalg.yield"]:
         return None
@@ -219,8 +219,8 @@ def _scaled(root: StructuredOp, space: Box, factor: Read) -> tuple[Read, Scale] 
     return None
 
 
-def _feeds_only(op: ir.Operation, reader: ir.Operation) -> bool:
-    return all(user == reader or (is_view(user) and _feeds_only(user, reader)) for user in users(op.results[0]))
+def feeds_only(op: ir.Operation, reader: ir.Operation) -> bool:
+    return all(user == reader or (is_view(user) and feeds_only(user, reader)) for user in users(op.results[0]))
 
 
 def _segments(root: StructuredOp, space: Box, read: Read) -> Segments:

@@ -16,11 +16,12 @@ from typing import ClassVar, TypeAlias
 from mlir import ir
 
 from smartmem_mlir.transforms.attention_group import AttentionGroup
-from smartmem_mlir.transforms.attention_growth import grow_attention, possible_scores
+from smartmem_mlir.transforms.attention_growth import grow_attention, grow_linear_attention, possible_scores
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
 from smartmem_mlir.transforms.contraction_growth import border_of, grow_contraction, is_contraction
 from smartmem_mlir.transforms.growth import grow
 from smartmem_mlir.transforms.ir_walk import Positions, block_operations, erase_dead, is_unused
+from smartmem_mlir.transforms.linear_attention_group import LinearAttentionGroup
 from smartmem_mlir.transforms.map_group import copy_into_borders, grow_map, is_map
 from smartmem_mlir.transforms.outline import outline
 from smartmem_mlir.transforms.pass_base import Pass, option
@@ -28,7 +29,7 @@ from smartmem_mlir.transforms.row_group import RowGroup, RowGrowth, read_row_gro
 from smartmem_mlir.transforms.structured import is_structured
 from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view
 
-Group: TypeAlias = ContractionGroup | AttentionGroup | RowGroup
+Group: TypeAlias = ContractionGroup | AttentionGroup | LinearAttentionGroup | RowGroup
 
 
 @dataclass(frozen=True)
@@ -44,18 +45,25 @@ class _Kind:
     grow: Callable[[ir.Operation, Positions], Group | None]
 
 
-def form_groups(root: ir.Operation, row_borders: bool = False, maps: bool = False) -> int:
+def form_groups(
+    root: ir.Operation, row_borders: bool = False, maps: bool = False, linear_attention: bool = False
+) -> int:
     """Puts each attention, and each other contraction with what follows it, into a `smartmem.group`.
 
     Args:
         root: The module.
         row_borders: Whether kernels over rows write a border around their result.
         maps: Whether what is elementwise and belongs to nothing gets groups too, and what only pads.
+        linear_attention: Whether two contractions, the first of which computes a small factor of the second, are one
+            group.
 
     Returns:
         How many groups were made.
     """
-    formed = form_attention_groups(root) + form_contraction_groups(root) + form_row_groups(root, row_borders)
+    formed = form_attention_groups(root)
+    if linear_attention:
+        formed += form_linear_attention_groups(root)
+    formed += form_contraction_groups(root) + form_row_groups(root, row_borders)
     return formed + form_map_groups(root) if maps else formed
 
 
@@ -63,6 +71,11 @@ def form_attention_groups(root: ir.Operation) -> int:
     """Puts each attention into a `smartmem.group`; returns how many there are."""
     scores = possible_scores(block_operations(root))
     return _form(root, _Kind(lambda op: is_contraction(op) and op.results[0] in scores, grow_attention))
+
+
+def form_linear_attention_groups(root: ir.Operation) -> int:
+    """Puts each attention without a softmax into a `smartmem.group`; returns how many there are."""
+    return _form(root, _Kind(is_contraction, grow_linear_attention))
 
 
 def form_contraction_groups(root: ir.Operation) -> int:
@@ -140,18 +153,15 @@ def _with_operand_views(group: Group) -> list[ir.Operation]:
     """The members and, before them, the views and initial values that they read."""
     found: list[ir.Operation] = []
     seen = set(group.members)
-    stacked = group.lhs.view if isinstance(group, ContractionGroup) else None
-    scale = group.scale.op if isinstance(group, ContractionGroup) and group.scale is not None else None
+    joined = _joined(group)
 
     def visit(op: ir.Operation) -> None:
         for operand in op.operands:
             inner = defining_op(operand)
             if inner is None or inner in seen:
                 continue
-            folded = is_view(inner) and (
-                read_view(inner).single_map is not None or (stacked is not None and inner == stacked)
-            )
-            if folded or (scale is not None and inner == scale) or inner.name in ("tensor.empty", "linalg.fill"):
+            folded = is_view(inner) and read_view(inner).single_map is not None
+            if folded or inner in joined or inner.name in ("tensor.empty", "linalg.fill"):
                 seen.add(inner)
                 visit(inner)
                 found.append(inner)
@@ -165,13 +175,24 @@ def _with_operand_views(group: Group) -> list[ir.Operation]:
     return ordered
 
 
+def _joined(group: Group) -> set[ir.Operation]:
+    """What the kernel computes as it reads, besides views of one map."""
+    if isinstance(group, LinearAttentionGroup):
+        return set(group.prologue)
+    if not isinstance(group, ContractionGroup):
+        return set()
+    scale = () if group.scale is None else (group.scale.op,)
+    return {*scale, *(() if group.lhs.view is None else (group.lhs.view,))}
+
+
 @dataclass(frozen=True)
 class FormGroups(Pass):
     """Put what one kernel can compute into a group: attention, contractions, normalisations.
 
     Attention is a contraction, elementwise operations, a softmax over some of its dimensions (the keys) and a
-    contraction that sums over these. Other contractions take what follows them elementwise. Groups are what kernel
-    generators lower; a group that none of them takes is dissolved again.
+    contraction that sums over these; without a softmax, a contraction whose result another one multiplies. Other
+    contractions take what follows them elementwise. Groups are what kernel generators lower; a group that none of them
+    takes is dissolved again.
     """
 
     argument: ClassVar[str] = "smartmem-form-groups"
@@ -180,6 +201,8 @@ class FormGroups(Pass):
     row_borders: bool = option(False, "kernels over rows write the border around their result")
     maps: bool = option(False, "elementwise operations and paddings that belong to nothing else get groups as well")
 
+    linear_attention: bool = option(False, "attention without a softmax is one group: queries, and keys times values")
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        form_groups(op, self.row_borders, self.maps)
+        form_groups(op, self.row_borders, self.maps, self.linear_attention)

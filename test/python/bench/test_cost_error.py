@@ -44,6 +44,7 @@ START = Roofline(
         ("contraction_196x384x1536_1", "contraction", 196 * 384 * 1536),
         ("contraction_3136x64x3x3x64", "contraction", 3136 * 64 * 9 * 64),
         ("attention_192x49x49x32x16", "attention", 192 * 49 * 49 * (32 + 16)),
+        ("linear_attention_32x49x50x32x33_1", "attention", 32 * (49 + 50) * 32 * 33),
         ("rows_3136x96_2", "rows", 0),
         ("main_dispatch_4_reduction_2352x49_f32", "IREE's", 0),
         ("main_dispatch_0_contraction_2x2", "IREE's", 0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
 import kernel_programs
+import linear_attention_programs
 import row_programs
 import test_attention
 import test_launches
@@ -23,15 +24,18 @@ from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.kernels import row_tilings
 from smartmem_mlir.kernels.addresses import SplitAddress
-from smartmem_mlir.kernels.cpu import attention_plan, plan, row_blocks
+from smartmem_mlir.kernels.cpu import attention_plan, linear_attention_plan, plan, row_blocks
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE
 from smartmem_mlir.targets import load_pipeline
+from smartmem_mlir.transforms import computed_reads, linear_attention_claims, linear_attention_epilogue
 from smartmem_mlir.transforms.evidence import recording
 from smartmem_mlir.transforms.registry import run_pipeline
+from smartmem_mlir.transforms.structured import Access
 
 CONTRACTIONS = "\n".join(kernel_programs.build(name).text() for name in kernel_programs.PROGRAMS)
 ROWS = "\n".join(row_programs.build(name).text() for name in row_programs.PROGRAMS)
 LAUNCHES = "\n".join(test_launches.build(make).text() for make in test_launches.LAUNCHES)
+LINEAR_ATTENTION = linear_attention_programs.texts(list(linear_attention_programs.PROGRAMS))
 ATTENTION = "\n".join(case.text(case.name) for case in test_attention.CASES)
 
 
@@ -46,7 +50,10 @@ def recorded(text: str, transform: str = "") -> list[Rewrite]:
     return [rewrite for rewrite in evidence.rewrites if rewrite.transform.endswith(transform)]
 
 
-@pytest.mark.parametrize(("text", "least"), [(CONTRACTIONS, 200), (ROWS, 50), (ATTENTION, 100), (LAUNCHES, 100)])
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [(CONTRACTIONS, 200), (ROWS, 50), (ATTENTION, 100), (LINEAR_ATTENTION, 100), (LAUNCHES, 100)],
+)
 def test_every_claim_is_proved(text: str, least: int) -> None:
     rewrites = recorded(text)
     assert check_rewrites(parse_rewrites(dump_rewrites(rewrites))) == []
@@ -81,6 +88,47 @@ def test_a_wrong_address_in_attention_is_found(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(attention_plan, "simplify_exprs", wrong)
     case = test_attention.CASES[0]
     assert check_rewrites(recorded(case.text(case.name), "lower-groups-to-cpu")) != []
+
+
+def test_a_wrong_address_in_linear_attention_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = linear_attention_plan.Space.address
+    monkeypatch.setattr(linear_attention_plan.Space, "address", lambda space, read: right(space, read) + 1)
+    text = linear_attention_programs.build("multi_scale").text()
+    assert check_rewrites(recorded(text, "lower-groups-to-cpu")) != []
+
+
+def wrong_operand(level: computed_reads.Level) -> computed_reads.Level:
+    """The first coordinate of what is read is one more than it should be."""
+    operand = level.operand
+    if isinstance(operand, float):
+        return level
+    return replace(level, operand=replace(operand, access=(operand.access[0] + 1, *operand.access[1:])))
+
+
+def wrong_number(level: computed_reads.Level) -> computed_reads.Level:
+    return replace(level, operand=2.0) if level.operand == 1.0 else level
+
+
+@pytest.mark.parametrize("wrong", [wrong_operand, wrong_number])
+def test_a_wrong_read_in_front_of_the_products_is_found(
+    wrong: Callable[[computed_reads.Level], computed_reads.Level], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = linear_attention_claims._claim_level
+    monkeypatch.setattr(linear_attention_claims, "_claim_level", lambda level: claim(wrong(level)))
+    text = linear_attention_programs.build("multi_scale").text()
+    assert check_rewrites(recorded(text, "lower-groups-to-cpu")) != []
+
+
+def test_a_wrong_column_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_product = linear_attention_epilogue._Evaluation._of_product
+
+    def wrong(evaluation: linear_attention_epilogue._Evaluation, access: Access) -> object:
+        found = of_product(evaluation, access)
+        return linear_attention_epilogue.Column((found.at[0] - 1,)) if not isinstance(found, int | None) else found
+
+    monkeypatch.setattr(linear_attention_epilogue._Evaluation, "_of_product", wrong)
+    text = linear_attention_programs.build("normalised").text()
+    assert check_rewrites(recorded(text, "lower-groups-to-cpu")) != []
 
 
 def test_rows_of_another_kernel_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

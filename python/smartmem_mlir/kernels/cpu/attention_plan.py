@@ -163,7 +163,8 @@ def padded(count: int, lanes: int) -> int:
 
 def plan_attention(group: AttentionGroup, cpu: CpuVectors) -> AttentionPlan | None:
     """Chooses blocks and tiles; None when a row's columns are too many for the stack."""
-    space = _Space(group)
+    parts = (group.outer, group.queries, group.keys, group.depth, group.values)
+    space = Space(group.extents, parts, group.members[0])
     _, rows, keys, _, values = space.counts
     lanes = cpu.lanes
     while lanes > 4 and lanes // 2 >= max(keys, values):
@@ -172,7 +173,7 @@ def plan_attention(group: AttentionGroup, cpu: CpuVectors) -> AttentionPlan | No
     # Beside the sums, a tile holds vectors of keys, and one of a repeated element unless the machine repeats an element
     # of memory as it multiplies (AVX-512).
     spare = vectors + (0 if cpu.lanes >= 16 else 1)
-    tile_rows = _even(rows, max(1, min((cpu.registers - spare) // vectors, 7)))
+    tile_rows = even(rows, max(1, min((cpu.registers - spare) // vectors, 7)))
     key, value = space.operand(group.key), space.operand(group.value)
     blocks = _blocks(space.counts, lanes, vectors, tile_rows, key.stride(KEY) != 1, value.stride(VALUE) != 1)
     if blocks is None:
@@ -201,7 +202,7 @@ def plan_attention(group: AttentionGroup, cpu: CpuVectors) -> AttentionPlan | No
     )
 
 
-def _even(count: int, most: int) -> int:
+def even(count: int, most: int) -> int:
     """The size of the fewest tiles of at most `most` that cover `count` with the least waste."""
     tiles = -(-count // most)
     return -(-count // tiles)
@@ -233,30 +234,45 @@ def _blocks(
     while block_rows > 0:
         fitting = [n for n in range(step, keys, step) if scratch(n, block_rows) <= SCRATCH_BYTES]
         if fitting:
-            return 1, block_rows, _even(-(-keys // step), fitting[-1] // step) * step
+            return 1, block_rows, even(-(-keys // step), fitting[-1] // step) * step
         block_rows -= tile_rows
     return None
 
 
-class _Space:
-    """Addresses over (outer, row, key, depth, value) of what a group addresses over its own dimensions."""
+class Space:
+    """Addresses over (outer, row, key, depth, value) of what a group addresses over its own dimensions.
 
-    def __init__(self, group: AttentionGroup) -> None:
-        self._group = group
-        parts = (group.outer, group.queries, group.keys, group.depth, group.values)
-        of = [[group.extents[d] for d in part] for part in parts]
+    Args:
+        extents: The group's dimensions.
+        parts: Those of them that each of the five consists of.
+        op: The operation that claims are about.
+    """
+
+    def __init__(self, extents: Sequence[int], parts: Sequence[Sequence[int]], op: ir.Operation) -> None:
+        self._extents = tuple(extents)
+        self._parts = parts
+        of = [[extents[d] for d in part] for part in parts]
         self.counts = (prod(of[0]), prod(of[1]), prod(of[2]), prod(of[3]), prod(of[4]))
+        """Extents of the five."""
         self._box = Box.of(self.counts)
-        self._substitution = [ZERO] * len(group.extents)
-        for number, (part, extents) in enumerate(zip(parts, of, strict=True)):
-            for d, expr in zip(part, delinearize(dim(number), extents), strict=True):
+        self._substitution = [ZERO] * len(extents)
+        for number, (part, lengths) in enumerate(zip(parts, of, strict=True)):
+            for d, expr in zip(part, delinearize(dim(number), lengths), strict=True):
                 self._substitution[d] = expr
-        self._walk = Walk(self.counts, tuple(dims(5)), tuple(self._substitution), tuple(group.extents))
-        self._op = group.members[0]
+        self._walk = Walk(self.counts, tuple(dims(5)), tuple(self._substitution), self._extents)
+        self._op = op
+
+    def index_of(self, d: int) -> Expr:
+        """A dimension of the group over the five."""
+        return self._substitution[d]
+
+    def address(self, read: Read) -> Expr:
+        """Where the elements of a tensor are; nothing is claimed."""
+        return simplify_exprs([read.address.substitute(self._substitution)], self._box)[0]
 
     def operand(self, read: Read, view: View | None = None) -> Operand:
         """Where the elements of a tensor are."""
-        (address,) = simplify_exprs([read.address.substitute(self._substitution)], self._box)
+        address = self.address(read)
         claim_address(self._op, self._walk, read, address)
         return Operand(Source(read.value, view), address)
 
@@ -268,12 +284,12 @@ class _Space:
         operand = self.operand(read)
         if operand.stride(lane) in (0, 1):
             return operand
-        last = self._group.keys if lane == KEY else self._group.values
+        last = self._parts[lane]
         # All dimensions of the lanes or none, so that lanes are adjacent however many dimensions they have.
         found = frozenset().union(*(expr.dims for expr in read.access), last)
         used = sorted(found, key=lambda d: (d in last, d))
-        renumber = [dim(used.index(d)) if d in used else ZERO for d in range(len(self._group.extents))]
-        extents = [self._group.extents[d] for d in used]
+        renumber = [dim(used.index(d)) if d in used else ZERO for d in range(len(self._extents))]
+        extents = [self._extents[d] for d in used]
         view = View.mapped(extents, shape_of(read.value), [expr.substitute(renumber) for expr in read.access])
         position = linearize([dim(d) for d in used], extents)
         (address,) = simplify_exprs([position.substitute(self._substitution)], self._box)

@@ -8,7 +8,7 @@ from math import prod
 from mlir import ir
 
 from smartmem_mlir.kernels.cpu.attention import AttentionEmitter
-from smartmem_mlir.kernels.cpu.attention_plan import SCRATCH_BYTES, AttentionPlan, plan_attention
+from smartmem_mlir.kernels.cpu.attention_plan import SCRATCH_BYTES, Source, plan_attention
 from smartmem_mlir.kernels.cpu.blocks import price
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
@@ -18,10 +18,10 @@ from smartmem_mlir.transforms.group_claims import claim_attention
 from smartmem_mlir.transforms.view_ops import write_view
 
 
-def _operands(op: ir.Operation, plan: AttentionPlan) -> list[ir.Value]:
-    """What the kernel reads, created at the insertion point where it is a view."""
+def source_operands(op: ir.Operation, sources: Sequence[Source]) -> list[ir.Value]:
+    """What a kernel reads, created at the insertion point where it is a view."""
     operands = []
-    for source in plan.sources:
+    for source in sources:
         operand = op.operands[ir.BlockArgument(source.value).arg_number]
         view = source.view
         operands.append(operand if view is None else write_view(view, [operand], operand.type.element_type))
@@ -48,7 +48,7 @@ def attention_kernel(op: ir.Operation, group: AttentionGroup, cpu: CpuVectors) -
         cost=price(prod(plan.workgroups), outer * rows * keys * (depth + values) / prod(plan.workgroups)),
         stack=SCRATCH_BYTES,
         workgroups=plan.workgroups,
-        operands=lambda: _operands(op, plan),
+        operands=lambda: source_operands(op, plan.sources),
         body=body,
         beside=lambda _: kernel,
     )

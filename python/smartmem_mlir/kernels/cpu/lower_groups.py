@@ -13,6 +13,7 @@ from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.launches import form_launches
 from smartmem_mlir.kernels.cpu.lower_attention import attention_kernel
 from smartmem_mlir.kernels.cpu.lower_contraction import contraction_kernel
+from smartmem_mlir.kernels.cpu.lower_linear_attention import linear_attention_kernel
 from smartmem_mlir.kernels.cpu.lower_rows import row_kernel
 from smartmem_mlir.kernels.cpu.lower_winograd import Candidate, choose_candidates, winograd_candidate
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
@@ -24,6 +25,7 @@ from smartmem_mlir.kernels.groups import (
     dissolve,
     read_attention,
     read_contraction,
+    read_linear_attention,
     read_map,
     read_rows,
 )
@@ -55,6 +57,7 @@ class Generator:
 
 GENERATORS = (
     Generator(read_attention, attention_kernel, regroups=True),
+    Generator(read_linear_attention, linear_attention_kernel, regroups=True),
     Generator(read_rows, row_kernel),
     Generator(read_contraction, contraction_kernel),
     Generator(read_map, row_kernel),
