@@ -46,6 +46,11 @@ def cut(count: int, lanes: int) -> list[Part]:
     return parts
 
 
+def padded(count: int, lanes: int) -> int:
+    """Lanes of the vectors of a row, those that :func:`cut` masks included."""
+    return sum(part.lanes for part in cut(count, lanes))
+
+
 def index(value: int) -> ir.Value:
     """An index constant."""
     return arith.constant(ir.IndexType.get(), value)
