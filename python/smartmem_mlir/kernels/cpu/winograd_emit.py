@@ -14,7 +14,20 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr, delinearize, dim
 from smartmem_mlir.kernels.cpu.borders import write_borders
 from smartmem_mlir.kernels.cpu.epilogue import after_sum
-from smartmem_mlir.kernels.cpu.lanes import Part, add, block_range, cut, index, load, loop, number, scaled, splat, store
+from smartmem_mlir.kernels.cpu.lanes import (
+    Part,
+    add,
+    block_range,
+    cut,
+    index,
+    load,
+    loop,
+    number,
+    prefetch,
+    scaled,
+    splat,
+    store,
+)
 from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, WinogradPlan, lane_address
 from smartmem_mlir.kernels.winograd import Matrix
 from smartmem_mlir.transforms.contraction_group import Read
@@ -186,6 +199,8 @@ class WinogradEmitter:
             def step(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
                 at = arith.addi(weight, scaled(k, width))
                 panel_ = [load(weights, add(at, part.offset), part) for part in parts]
+                # What the next panel reads here: a strip of a few KiB, too short for the CPU to foresee the next.
+                prefetch(weights, add(at, plan.depth * width), width)
                 element = arith.addi(source, k)
                 result = []
                 for i in range(plan.tile_rows):
