@@ -24,7 +24,7 @@ from smartmem_mlir.transforms.view_ops import shape_of
 
 LEAST_ROWS_TO_COPY = 16
 """Rows that must read the right factor before it is worth laying out anew when the model runs."""
-LEAST_PER_PADDING = 16
+LEAST_PER_PADDING = 32
 """Vectors that are stored for each that is padding, where another number of vectors for a panel would need none."""
 LEAST_TERMS_TO_SCATTER = 32
 """Terms of a sum that hide writing each of its elements alone, some 16 stores for a vector. (32 x 49 x 33 x 32, written

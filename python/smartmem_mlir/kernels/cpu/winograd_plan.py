@@ -233,7 +233,7 @@ def plan_winograd(group: ContractionGroup, cpu: CpuVectors) -> WinogradPlan | No
     plan = WinogradPlan(group, places, data, cpu.lanes, vectors, 1, 1, 1, 1)
     if plan.num_tiles < LEAST_TILES:
         return None
-    plan = replace(plan, tile_rows=_tile_rows(plan.num_tiles, vectors, cpu))
+    plan = replace(plan, tile_rows=_tile_rows(plan.num_tiles, vectors, cpu, bool(places.groups)))
     candidates = [replace(plan, held=held) for held in (1, 2, 3, 4, 6, 8) if held <= plan.num_rows]
     plan = min(candidates, key=lambda one: one.work_of(one.num_rows, one.num_panels))
     return plan.in_blocks(1)
@@ -276,9 +276,11 @@ def _places(group: ContractionGroup, data: Expr) -> Places | None:
     return Places(images, groups, y, x, channels[0], tap_y, tap_x, depths[0])
 
 
-def _tile_rows(tiles: int, vectors: int, cpu: CpuVectors) -> int:
+def _tile_rows(tiles: int, vectors: int, cpu: CpuVectors, grouped: bool) -> int:
     """Tiles whose sums fit into registers beside a panel's vectors, fewer where the last group would be emptier."""
     spare = vectors + (0 if cpu.registers >= 32 else 1)
     most = max(1, min((cpu.registers - spare) // vectors, 14, tiles))
-    # Each group loads the panel once, which is as much as one of its tiles takes.
+    if not grouped:
+        return min(range(max(1, most * 3 // 4), most + 1), key=lambda rows: (-(-tiles // rows) * rows, -rows))
+    # A group of channels has few tiles, often fewer than two times the most; loading the panel costs as much as a tile.
     return min(range(1, most + 1), key=lambda rows: (-(-tiles // rows) * (rows + 1), -rows))
