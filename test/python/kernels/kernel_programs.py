@@ -124,6 +124,18 @@ def convolution(
     return build
 
 
+def grouped(rows: int, channels: int, stride: int) -> Callable[[Program], Tensor]:
+    """A 3x3 convolution of two groups of so many channels each, a residual and what is positive of their sum."""
+
+    def build(p: Program) -> Tensor:
+        image = (2 * channels, rows, 9)
+        made = convolution(image, (2 * channels, channels, 3, 3), stride, pad=1, groups=2)(p)
+        with_residual = math_.binary(p, made, p.argument(made.shape))
+        return math_.binary(p, with_residual, p.fill(0.0, made.shape), "maximumf")
+
+    return build
+
+
 def depthwise(image: Sequence[int], size: int, stride: int = 1, pad: int = 0) -> Callable[[Program], Tensor]:
     """[C, H, W] with weights [C, R, S]."""
 
@@ -254,6 +266,14 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "conv_dilated": convolution((4, 11, 12), (9, 4, 3, 3), pad=2, dilation=2),
     "conv_groups": convolution((12, 6, 7), (24, 4, 3, 3), pad=1, groups=3),
     "conv_groups_of_one": convolution((6, 6, 7), (12, 1, 3, 3), pad=1, groups=6),
+    **{
+        f"grouped_{channels}_stride_{stride}": grouped(rows, channels, stride)
+        for channels, rows, stride in ((4, 7, 1), (8, 6, 2), (20, 7, 2), (24, 8, 1), (40, 5, 2), (56, 6, 1))
+    },
+    **{
+        f"channels_last_{channels}": einsum("mgk,gkn->mgn", (17, 2, 13), (2, 13, channels), True)
+        for channels in (4, 8, 20, 24, 28, 40, 56, 72)
+    },
     "depthwise_3x3": depthwise((19, 8, 9), 3, pad=1),
     "depthwise_stride": depthwise((32, 9, 9), 5, stride=2, pad=2),
     "two_convolutions": two_convolutions,

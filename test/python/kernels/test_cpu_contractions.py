@@ -36,6 +36,12 @@ def test_the_result_is_numpys(compiled: CompiledPrograms, name: str) -> None:
     compiled.check(build(name), 1e-5)
 
 
+@pytest.mark.parametrize("channels", [20, 24])
+def test_groups_are_not_padded(compiled: CompiledPrograms, channels: int) -> None:
+    """The last vector of a group is as narrow as what is left."""
+    assert f"@contraction_17x{2 * channels}x13" in compiled.function(f"channels_last_{channels}")
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_contractions_are_generated(compiled: CompiledPrograms, name: str) -> None:
     body = compiled.function(name)

@@ -20,16 +20,20 @@ from smartmem_mlir.targets import load_pipeline
 
 RANDOM = np.random.default_rng(7)
 VECTORS = {"neon": (4, 32), "avx2": (8, 16), "avx512": (16, 32)}
-# Image, then channels in and out, then what follows: tiles that fit, that must be moved back along one or both axes,
+# Image, channels in and out, what follows, groups: tiles that fit, that must be moved back along one or both axes,
 # vectors and panels that are full or not, several images.
-CASES: dict[str, tuple[tuple[int, int, int], tuple[int, int], str]] = {
-    "fits": ((1, 64, 48), (16, 64), ""),
-    "moved": ((1, 30, 30), (64, 64), "relu"),
-    "both_odd": ((1, 31, 29), (40, 77), "residual"),
-    "one_row": ((1, 4, 241), (52, 64), "relu"),
-    "images": ((3, 19, 20), (48, 64), "sigmoid"),
-    "no_border": ((1, 39, 42), (33, 37), "valid"),
-    "chain": ((1, 33, 34), (40, 40), "chain"),
+CASES: dict[str, tuple[tuple[int, int, int], tuple[int, int], str, int]] = {
+    "fits": ((1, 64, 48), (16, 64), "", 1),
+    "moved": ((1, 30, 30), (64, 64), "relu", 1),
+    "both_odd": ((1, 31, 29), (40, 77), "residual", 1),
+    "one_row": ((1, 4, 241), (52, 64), "relu", 1),
+    "images": ((3, 19, 20), (48, 64), "sigmoid", 1),
+    "no_border": ((1, 39, 42), (33, 37), "valid", 1),
+    "chain": ((1, 33, 34), (40, 40), "chain", 1),
+    # In groups: of a vector and a half, of several panels, of vectors that are masked, all of several images.
+    "groups_of_24": ((1, 22, 21), (72, 72), "residual", 3),
+    "groups_of_panels": ((1, 24, 24), (34, 144), "relu", 2),
+    "groups_of_19": ((2, 15, 16), (57, 57), "sigmoid", 3),
 }
 
 
@@ -57,7 +61,7 @@ class Builder:
         self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
         return name
 
-    def branch(self, name: str, image: tuple[int, int, int], channels: tuple[int, int], then: str) -> None:
+    def branch(self, name: str, image: tuple[int, int, int], channels: tuple[int, int], then: str, groups: int) -> None:
         count, height, width = image
         depth, out = channels
         shape = [count, 4, height, width]
@@ -65,7 +69,7 @@ class Builder:
         # Channels last, which is how the caller does not store them.
         x = self.conv(f"{name}_x", f"{name}_in", (4, depth), 1)
         pads = [0] * 4 if then == "valid" else [1] * 4
-        y = self.conv(x, f"{name}_y", channels, 3, pads=pads)
+        y = self.conv(x, f"{name}_y", (depth // groups, out), 3, pads=pads, group=groups)
         if then in ("relu", "sigmoid"):
             y = self.node(then.capitalize(), [y], f"{name}_after")
         if then == "residual":
@@ -174,14 +178,16 @@ def test_weights_grow_as_far_as_they_may(model: Path, tmp_path: Path, percent: i
     assert filtered(compiled) < len(CASES)
 
 
-def test_a_convolution_of_stride_two_is_computed_as_it_is(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_computed_as_it_is(tmp_path: Path) -> None:
     builder = Builder()
     builder.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 49, 49]))
     x = builder.conv("x", "wide", (4, 32), 1)
-    for number, attributes in enumerate(({"strides": [2, 2]}, {"dilations": [2, 2], "pads": [2] * 4}, {"group": 1})):
-        y = builder.conv(x, f"y{number}", (32, 32), 3, **attributes)
+    # Of groups, 8 channels each are too few, 16 are not.
+    variants = ({"strides": [2, 2]}, {"dilations": [2, 2], "pads": [2] * 4}, {"group": 1}, {"group": 4}, {"group": 2})
+    for number, attributes in enumerate(variants):
+        y = builder.conv(x, f"y{number}", (32 // attributes.get("group", 1), 32), 3, **attributes)
         size = 25 if number == 0 else 49
         builder.outputs.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, [1, 32, size, size]))
     compiled = compile_with(builder.save(tmp_path / "m.onnx"), tmp_path, lanes=8, registers=16, filtering=1000)
-    assert filtered(compiled) == 1
+    assert filtered(compiled) == 2
     assert compiled.verify().matches

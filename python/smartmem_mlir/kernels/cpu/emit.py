@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mlir import ir
@@ -13,7 +13,7 @@ from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, split_address
 from smartmem_mlir.kernels.cpu.borders import write_borders
 from smartmem_mlir.kernels.cpu.epilogue import after_sum
-from smartmem_mlir.kernels.cpu.lanes import block_range
+from smartmem_mlir.kernels.cpu.lanes import Part, add, block_range, cut, load, splat, store, vector_type
 from smartmem_mlir.kernels.cpu.plan import KernelPlan, Storage
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.structured import element_type
@@ -32,13 +32,13 @@ class _Tile:
         first_row: Index of its first row.
         panel: Index of its panel.
         rows: Number of rows.
-        widths: Valid lanes of each vector; a partial vector is loaded and stored under a mask.
+        parts: Its vectors; the last may be narrower than the others, or masked.
     """
 
     first_row: ir.Value
     panel: ir.Value
     rows: int
-    widths: tuple[int, ...]
+    parts: tuple[Part, ...]
 
 
 class ContractionEmitter:
@@ -52,8 +52,6 @@ class ContractionEmitter:
     def __init__(self, plan: KernelPlan, buffers: dict[ir.Value, ir.Value]) -> None:
         self._plan = plan
         self._buffers = buffers
-        self._f32 = ir.F32Type.get()
-        self._vector = ir.VectorType.get([plan.lanes], self._f32)
 
     def emit(self, panel_block: ir.Value, row_block: ir.Value) -> None:
         """Computes the workgroup at these indices."""
@@ -70,10 +68,8 @@ class ContractionEmitter:
     def _panel(self, panel: ir.Value, row: ir.Value, end: ir.Value) -> None:
         """All rows of one panel; the last panel of the lane range may be narrower than the others."""
         tiling, lanes = self._plan.tiling, self._plan.lanes
-        full = (lanes,) * self._plan.vectors
         count, extent = tiling.panels_per_lane_range, tiling.extents[tiling.lane]
-        rest = extent - (count - 1) * tiling.panel_width
-        narrow = tuple(min(lanes, rest - start) for start in range(0, rest, lanes))
+        full, narrow = (tuple(cut(n, lanes)) for n in (tiling.panel_width, extent - (count - 1) * tiling.panel_width))
         if narrow == full or count == 1:
             self._rows(panel, row, end, narrow)
             return
@@ -81,7 +77,7 @@ class ContractionEmitter:
         is_last = arith.cmpi(arith.CmpIPredicate.eq, position, _index(count - 1))
         self._if(is_last, lambda: self._rows(panel, row, end, narrow), lambda: self._rows(panel, row, end, full))
 
-    def _rows(self, panel: ir.Value, row: ir.Value, end: ir.Value, widths: tuple[int, ...]) -> None:
+    def _rows(self, panel: ir.Value, row: ir.Value, end: ir.Value, parts: tuple[Part, ...]) -> None:
         plan = self._plan
         tails = {
             min(plan.block_rows, plan.tiling.num_rows - start) % plan.tile_rows
@@ -91,30 +87,29 @@ class ContractionEmitter:
         full_end = arith.subi(end, rest)
         loop = scf.ForOp(row, full_end, _index(plan.tile_rows))
         with ir.InsertionPoint(loop.body):
-            self._tile(_Tile(loop.induction_variable, panel, plan.tile_rows, widths))
+            self._tile(_Tile(loop.induction_variable, panel, plan.tile_rows, parts))
             scf.YieldOp([])
         for tail in sorted(tails - {0}):
             this = arith.cmpi(arith.CmpIPredicate.eq, rest, _index(tail))
-            self._if(this, partial(self._tile, _Tile(full_end, panel, tail, widths)))
+            self._if(this, partial(self._tile, _Tile(full_end, panel, tail, parts)))
 
     def _tile(self, tile: _Tile) -> None:
         sums = self._sums(tile)
         for i in range(tile.rows):
             row = tile.first_row if i == 0 else arith.addi(tile.first_row, _index(i))
-            for j in range(len(tile.widths)):
-                self._finish(tile, row, j, sums[i * len(tile.widths) + j])
+            for j, part in enumerate(tile.parts):
+                self._finish(tile, row, part, sums[i * len(tile.parts) + j])
 
     def _sums(self, tile: _Tile) -> list[ir.Value]:
         plan = self._plan
-        zero = vector.broadcast(self._vector, arith.constant(self._f32, 0.0))
-        parts = [self._row_addresses(address, tile) for address in plan.lhs]
+        lhs = [self._row_addresses(address, tile) for address in plan.lhs]
         bounds = self._part_bounds()
         rhs_base = index_value(plan.rhs.outer, [None, tile.panel])
         extents = plan.tiling.reduction_extents
 
         def nest(level: int, part: int, indices: list[ir.Value], sums: list[ir.Value]) -> list[ir.Value]:
             if level == len(extents):
-                return self._step(tile, part, parts[part], rhs_base, indices, sums)
+                return self._step(tile, part, lhs[part], rhs_base, indices, sums)
             if plan.tiling.reductions[level] == plan.group.lhs.dimension:
                 for number, (start, stop) in enumerate(bounds):
                     sums = trips(level, number, start, stop, indices, sums)
@@ -134,7 +129,7 @@ class ContractionEmitter:
                 scf.YieldOp(inner)
             return list(loop.results)
 
-        return nest(0, 0, [], [zero] * (tile.rows * len(tile.widths)))
+        return nest(0, 0, [], [splat(0.0, part.lanes) for part in tile.parts] * tile.rows)
 
     def _part_bounds(self) -> list[tuple[int, int]]:
         """Start and stop of each part of the left factor along the dimension that it is stacked along."""
@@ -157,13 +152,14 @@ class ContractionEmitter:
         plan, group = self._plan, self._plan.group
         at = [None] * FIRST_REDUCTION + list(indices)
         rhs_at = self._add(rhs_base, plan.rhs.inner, at)
-        width = len(tile.widths)
-        valid = (plan.lanes,) * width if plan.storage is Storage.PANELS else tile.widths
-        rhs = [self._load(group.rhs.value, rhs_at, j, lanes) for j, lanes in enumerate(valid)]
+        parts = tile.parts
+        if plan.storage is Storage.PANELS:
+            parts = tuple(replace(part, valid=part.lanes) for part in parts)
+        rhs = [self._load(group.rhs.value, rhs_at, part) for part in parts]
         if plan.scale is not None and group.scale is not None:
             scale_at = index_value(plan.scale.outer + plan.scale.inner, at)
             scale = memref.load(self._buffers[group.scale.read.value], [scale_at])
-            rhs = [arith.mulf(value, vector.broadcast(self._vector, scale)) for value in rhs]
+            rhs = [arith.mulf(value, splat(scale, part.lanes)) for value, part in zip(rhs, parts, strict=True)]
         lhs, value = plan.lhs[part], group.lhs.reads[part].value
         inner = None if lhs.inner == Expr(0) else index_value(lhs.inner, at)
         result = list(sums)
@@ -172,11 +168,11 @@ class ContractionEmitter:
             address = address if offset == 0 else arith.addi(address, _index(offset))
             if not lhs.lanes:
                 element = memref.load(self._buffers[value], [address])
-                factors = [vector.broadcast(self._vector, element)] * width
+                factors = [splat(element, part.lanes) for part in tile.parts]
             else:
-                factors = [self._load(value, address, j, lanes) for j, lanes in enumerate(tile.widths)]
-            for j in range(width):
-                result[i * width + j] = vector.fma(factors[j], rhs[j], result[i * width + j])
+                factors = [self._load(value, address, part) for part in tile.parts]
+            for j, (factor, other) in enumerate(zip(factors, rhs, strict=True), i * len(rhs)):
+                result[j] = vector.fma(factor, other, result[j])
         return result
 
     def _row_addresses(self, address: SplitAddress, tile: _Tile) -> list[tuple[ir.Value, int]]:
@@ -188,60 +184,38 @@ class ContractionEmitter:
         rows = [arith.addi(tile.first_row, _index(i)) for i in range(1, tile.rows)]
         return [(first, 0), *((index_value(address.outer, [row, tile.panel]), 0) for row in rows)]
 
-    def _finish(self, tile: _Tile, row: ir.Value, j: int, total: ir.Value) -> None:
+    def _finish(self, tile: _Tile, row: ir.Value, part: Part, total: ir.Value) -> None:
         """What follows the sum, for one vector, and the store."""
         group = self._plan.group
-        result = after_sum(group, total, lambda read: self._read(read, tile, row, j))
+        result = after_sum(group, total, lambda read: self._read(read, tile, row, part))
         output = group.output
         address = split_address(output.address, self._plan.tiling)
         assert address is not None
         at = index_value(address.outer, [row, tile.panel])
         if address.lanes == 1:
-            self._store(output.value, at, j, tile.widths[j], result)
+            store(result, self._buffers[output.value], add(at, part.offset), part)
             return
-        for lane, element_at in enumerate(self._lane_addresses(at, address.lanes, j, tile.widths[j])):
+        for lane, element_at in enumerate(_lane_addresses(at, address.lanes, part)):
             memref.StoreOp(vector.extract(result, [], [lane]), self._buffers[output.value], [element_at])
 
-    def _read(self, read: Read, tile: _Tile, row: ir.Value, j: int) -> ir.Value:
+    def _read(self, read: Read, tile: _Tile, row: ir.Value, part: Part) -> ir.Value:
+        type_ = vector_type(part.lanes, element_type(read.value.type))
         number = splat_constant(read.value)
         if number is not None:
-            type_ = ir.VectorType.get([self._plan.lanes], element_type(read.value.type))
             return vector.broadcast(type_, arith.constant(type_.element_type, number))
         address = split_address(read.address, self._plan.tiling)
         assert address is not None, "the plan has checked every address"
         at = index_value(address.outer, [row, tile.panel])
         if address.lanes == 1:
-            return self._load(read.value, at, j, tile.widths[j])
-        type_ = ir.VectorType.get([self._plan.lanes], element_type(read.value.type))
+            return self._load(read.value, at, part)
         if address.lanes == 0:
             return vector.broadcast(type_, memref.load(self._buffers[read.value], [at]))
-        places = self._lane_addresses(at, address.lanes, j, tile.widths[j])
+        places = _lane_addresses(at, address.lanes, part)
         elements = [memref.load(self._buffers[read.value], [place]) for place in places]
-        return vector.from_elements(type_, elements + elements[-1:] * (self._plan.lanes - len(elements)))
+        return vector.from_elements(type_, elements + elements[-1:] * (part.lanes - part.valid))
 
-    def _lane_addresses(self, at: ir.Value, stride: int, j: int, lanes: int) -> list[ir.Value]:
-        """Where the elements of vector j stand when they are not adjacent."""
-        first = j * self._plan.lanes
-        return [arith.addi(at, _index((first + lane) * stride)) for lane in range(lanes)]
-
-    def _load(self, tensor: ir.Value, at: ir.Value, j: int, lanes: int) -> ir.Value:
-        type_ = ir.VectorType.get([self._plan.lanes], element_type(tensor.type))
-        at = at if j == 0 else arith.addi(at, _index(j * self._plan.lanes))
-        if lanes == self._plan.lanes:
-            return vector.load(type_, self._buffers[tensor], [at])
-        zero = vector.broadcast(type_, arith.constant(type_.element_type, 0.0))
-        return vector.maskedload(type_, self._buffers[tensor], [at], self._mask(lanes), zero)
-
-    def _store(self, tensor: ir.Value, at: ir.Value, j: int, lanes: int, value: ir.Value) -> None:
-        at = at if j == 0 else arith.addi(at, _index(j * self._plan.lanes))
-        if lanes == self._plan.lanes:
-            vector.StoreOp(value, self._buffers[tensor], [at])
-        else:
-            vector.MaskedStoreOp(self._buffers[tensor], [at], self._mask(lanes), value)
-
-    def _mask(self, lanes: int) -> ir.Value:
-        type_ = ir.VectorType.get([self._plan.lanes], ir.IntegerType.get_signless(1))
-        return vector.create_mask(type_, [_index(lanes)])
+    def _load(self, tensor: ir.Value, at: ir.Value, part: Part) -> ir.Value:
+        return load(self._buffers[tensor], add(at, part.offset), part)
 
     def _add(self, base: ir.Value, expr: Expr, at: Sequence[ir.Value | None]) -> ir.Value:
         return base if expr == Expr(0) else arith.addi(base, index_value(expr, at))
@@ -255,6 +229,11 @@ class ContractionEmitter:
             with ir.InsertionPoint(branch.else_block):
                 other()
                 scf.YieldOp([])
+
+
+def _lane_addresses(at: ir.Value, stride: int, part: Part) -> list[ir.Value]:
+    """Where the elements of a vector stand when they are not adjacent."""
+    return [arith.addi(at, _index((part.offset + lane) * stride)) for lane in range(part.valid)]
 
 
 def _index(value: int) -> ir.Value:

@@ -14,6 +14,12 @@ FEWEST_LANES = 4
 """Lanes of the smallest vector; fewer elements are masked."""
 
 
+LINE_ELEMENTS = 16
+"""f32 elements of a cache line."""
+IN_SECOND_LEVEL = 2
+"""How near a prefetch brings its line, from 0, not to stay, to 3, the first-level cache."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One vector of a row.
@@ -44,6 +50,11 @@ def cut(count: int, lanes: int) -> list[Part]:
             width //= 2
         parts.append(Part(offset, width, valid))
     return parts
+
+
+def padded(count: int, lanes: int) -> int:
+    """Lanes of the vectors of a row, those that :func:`cut` masks included."""
+    return sum(part.lanes for part in cut(count, lanes))
 
 
 def index(value: int) -> ir.Value:
@@ -106,6 +117,12 @@ def store(value: ir.Value, buffer: ir.Value, at: ir.Value, part: Part) -> None:
         vector.StoreOp(value, buffer, [at])
     else:
         vector.MaskedStoreOp(buffer, [at], mask(part), value)
+
+
+def prefetch(buffer: ir.Value, at: ir.Value, count: int) -> None:
+    """Asks for so many f32 from `at` on; they need not be inside the buffer."""
+    for start in range(0, count, LINE_ELEMENTS):
+        memref.PrefetchOp(buffer, [add(at, start)], False, IN_SECOND_LEVEL, True)
 
 
 def maximum(a: ir.Value, b: ir.Value) -> ir.Value:

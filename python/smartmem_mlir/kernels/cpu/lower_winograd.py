@@ -106,7 +106,8 @@ def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
         table = dict(zip([*arguments, group.output.value], memory, strict=True))
         WinogradEmitter(plan, table, scratch).emit(ids[0], ids[1])
 
-    outputs = "x".join(str(plan.extents[d]) for d in (*plan.places.images, plan.places.y, plan.places.x))
+    places = plan.places
+    outputs = "x".join(str(plan.extents[d]) for d in (*places.images, *places.groups, places.y, places.x))
     return Kernel(
         op=op,
         stem=f"winograd_{outputs}x{plan.channels}x{TAPS}x{TAPS}x{plan.depth}",
@@ -138,18 +139,20 @@ def _claim(plan: WinogradPlan) -> None:
         claim_address(root, walk, read, address[0] + dim(plan.places.channel) * address[1])
     packed = _packed(plan)
     width, places = plan.panel_width, plan.places
-    at = [here[places.tap_y], here[places.tap_x], here[places.channel] // width]
+    at = [here[places.tap_y], here[places.tap_x], *(here[d] for d in places.groups), here[places.channel] // width]
     at += [here[places.depth], here[places.channel] % width]
     claim_copy(root, walk, group.rhs, linearize(at, packed.shape), packed)
 
 
 def _packed(plan: WinogradPlan) -> View:
-    """The weights as they are before they are transformed: [taps, taps, panels, channels in, channels of a panel]."""
-    group, places, width = plan.group, plan.places, plan.panel_width
+    """The weights before they are transformed: [taps, taps, groups, panels, channels in, channels of a panel]."""
+    group, places, width, count = plan.group, plan.places, plan.panel_width, plan.panels_per_group
     source = shape_of(group.rhs.value)
-    shape = (TAPS, TAPS, plan.num_panels, plan.depth, width)
+    shape = (TAPS, TAPS, *plan.groups, count, plan.depth, width)
     where: list[Expr] = [ZERO] * len(plan.extents)
-    where[places.tap_y], where[places.tap_x], where[places.depth] = dim(0), dim(1), dim(3)
-    where[places.channel] = dim(2) * width + dim(4)
+    for d, index in zip((places.tap_y, places.tap_x, *places.groups), dims(len(shape)), strict=False):
+        where[d] = index
+    panel, where[places.depth], lane = dims(len(shape))[-3:]
+    where[places.channel] = panel * width + lane
     exprs = tuple(expr.substitute(where) for expr in group.rhs.access)
-    return panelled(shape, source, exprs, 2, plan.channels - (plan.num_panels - 1) * width)
+    return panelled(shape, source, exprs, len(shape) - 3, plan.channels - (count - 1) * width)

@@ -12,18 +12,20 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from itertools import product
 from math import prod
 
 from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks, price
+from smartmem_mlir.kernels.cpu.lanes import padded
 from smartmem_mlir.kernels.groups import reads_after_sum
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, whole
 from smartmem_mlir.transforms.view_ops import shape_of
 
 LEAST_ROWS_TO_COPY = 16
 """Rows that must read the right factor before it is worth laying out anew when the model runs."""
+LEAST_PER_PADDING = 32
+"""Vectors that are stored for each that is padding, where another number of vectors for a panel would need none."""
 LEAST_TERMS_TO_SCATTER = 32
 """Terms of a sum that hide writing each of its elements alone, some 16 stores for a vector. (32 x 49 x 33 x 32, written
 columns first, takes IREE 1.3 ms.)"""
@@ -74,7 +76,7 @@ class KernelPlan:
         rhs: Address of the right factor.
         scale: Address of what the right factor is multiplied by, if anything.
         lanes: Elements of a vector.
-        vectors: Vectors of a full panel.
+        vectors: Vectors of a full panel; where it is the only one, the last may be narrower.
         tile_rows: Rows of a register tile.
         block_rows: Rows that one workgroup computes.
         block_panels: Panels that one workgroup computes.
@@ -111,14 +113,15 @@ class KernelPlan:
     def work_of(self, rows: int, panels: int) -> float:
         """What a workgroup of so many rows and panels costs, in multiply-adds: the reads of both included."""
         tiling = self.tiling
+        width = padded(tiling.extents[tiling.lane], self.lanes) / tiling.panels_per_lane_range
         terms = prod(tiling.reduction_extents)
         rows = -(-rows // self.tile_rows) * self.tile_rows
         lhs_bytes = 4 * sum(prod(shape_of(read.value)) for read in self.group.lhs.reads)
         rows_bytes = min(lhs_bytes * rows / tiling.num_rows, 4.0 * rows * terms)
         # The rows are gone over once a panel.
         passes = 1 if rows_bytes <= CACHE_BYTES else panels
-        read = 4 * panels * terms * tiling.panel_width + passes * rows_bytes
-        return rows * panels * terms * tiling.panel_width + read * WORK_PER_BYTE
+        read = 4 * panels * terms * width + passes * rows_bytes
+        return rows * panels * terms * width + read * WORK_PER_BYTE
 
     def in_blocks(self, beside: int) -> KernelPlan:
         """The same plan with the cheapest blocks for a launch of so many kernels."""
@@ -187,7 +190,7 @@ def _plan_factors(group: ContractionGroup, cpu: CpuVectors, storage: Storage, sc
                 panels=tuple(d for d in parallel if d in in_rhs and d != lane),
                 lane=lane,
                 reductions=_reduction_order(group, lane),
-                panel_width=vectors * lanes,
+                panel_width=min(vectors * lanes, padded(root.extents[lane], lanes)),
             )
             plan = _fitting(group, tiling, vectors, lanes, cpu, storage, scattered)
             if plan is not None:
@@ -217,11 +220,12 @@ def _panels(extent: int, vector_times_vector: bool, cpu: CpuVectors) -> list[tup
     while lanes > 4 and lanes // 2 >= extent:
         lanes //= 2
     needed = -(-extent // lanes)
-    widest = min(4, needed)
-    preferred = [2, 3, 4, 1] if not vector_times_vector else [1, 2]
-    fitting = [v for v in preferred if v <= widest]
-    fitting.sort(key=lambda v: needed % v != 0)
-    return list(product(fitting, [lanes]))
+    if vector_times_vector:
+        return [(v, lanes) for v in (1, 2) if v <= needed]
+    # Panels of one vector read an element of the left factor for that one; of more, they may be stored with padding.
+    padding = {v: -needed % v for v in (2, 3, 4, 1) if v <= needed}
+    fitting = sorted(padding, key=lambda v: (padding[v] * LEAST_PER_PADDING > needed, v == 1, padding[v]))
+    return [(v, lanes) for v in fitting]
 
 
 def _fitting(

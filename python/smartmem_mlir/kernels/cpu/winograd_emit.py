@@ -14,7 +14,20 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr, delinearize, dim
 from smartmem_mlir.kernels.cpu.borders import write_borders
 from smartmem_mlir.kernels.cpu.epilogue import after_sum
-from smartmem_mlir.kernels.cpu.lanes import Part, add, block_range, index, load, loop, number, scaled, splat, store
+from smartmem_mlir.kernels.cpu.lanes import (
+    Part,
+    add,
+    block_range,
+    cut,
+    index,
+    load,
+    loop,
+    number,
+    prefetch,
+    scaled,
+    splat,
+    store,
+)
 from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, WinogradPlan, lane_address
 from smartmem_mlir.kernels.winograd import Matrix
 from smartmem_mlir.transforms.contraction_group import Read
@@ -26,10 +39,11 @@ Grid = list[list[ir.Value]]
 
 @dataclass(frozen=True)
 class _Tile:
-    """A tile.
+    """A tile of a group of channels.
 
     Args:
         images: Its image, one index for each image dimension.
+        groups: Its group, one index for each dimension that counts groups.
         y: Row of its first output.
         x: Column of it.
         new_y: Outputs before this row are another tile's; None where there are none.
@@ -37,6 +51,7 @@ class _Tile:
     """
 
     images: tuple[ir.Value, ...]
+    groups: tuple[ir.Value, ...]
     y: ir.Value
     x: ir.Value
     new_y: ir.Value | None
@@ -71,11 +86,14 @@ class WinogradEmitter:
             rows = arith.minsi(index(plan.held), arith.subi(last_row, first))
             tiles = scaled(rows, plan.tile_rows)
             origin = scaled(first, plan.tile_rows)
-            self._each(tiles, lambda t: self._transform_inputs(self._tile(arith.addi(origin, t)), inputs, t))
 
             def of_panel(p: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+                def transform(t: ir.Value) -> None:
+                    self._transform_inputs(self._tile(arith.addi(origin, t), p), inputs, t)
+
+                self._at_new_inputs(p, panel, lambda: self._each(tiles, transform))
                 self._each(index(self._products), lambda place: self._multiply(place, p, rows, inputs, products))
-                self._each(tiles, lambda t: self._finish(self._tile(arith.addi(origin, t)), p, products, t))
+                self._each(tiles, lambda t: self._finish(self._tile(arith.addi(origin, t), p), p, products, t))
                 return []
 
             loop(panel, last_panel, 1, [], of_panel)
@@ -85,6 +103,18 @@ class WinogradEmitter:
         output = plan.group.output.value
         write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, [panel_block, row_block])
 
+    def _at_new_inputs(self, panel: ir.Value, first: ir.Value, body: Callable[[], None]) -> None:
+        """Runs the body at the first panel of a workgroup and of each group."""
+        count = self._plan.panels_per_group
+        if count == 1:
+            body()
+            return
+        starts = arith.cmpi(arith.CmpIPredicate.eq, arith.remui(panel, index(count)), index(0))
+        branch = scf.IfOp(arith.ori(starts, arith.cmpi(arith.CmpIPredicate.eq, panel, first)))
+        with ir.InsertionPoint(branch.then_block):
+            body()
+            scf.YieldOp([])
+
     def _each(self, count: ir.Value, body: Callable[[ir.Value], None]) -> None:
         def step(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             body(i)
@@ -92,8 +122,8 @@ class WinogradEmitter:
 
         loop(index(0), count, 1, [], step)
 
-    def _tile(self, number_: ir.Value) -> _Tile:
-        """The tile with this number; those after the last one are the last one again."""
+    def _tile(self, number_: ir.Value, panel: ir.Value) -> _Tile:
+        """The tile with this number in a panel's group; those after the last one are the last one again."""
         plan = self._plan
         if plan.num_tiles % plan.tile_rows:
             number_ = arith.minsi(number_, index(plan.num_tiles - 1))
@@ -101,7 +131,8 @@ class WinogradEmitter:
         (y, new_y), (x, new_x) = (
             self._moved(scaled(tile, OUTPUTS), plan.extents[d]) for tile, d in ((y, plan.places.y), (x, plan.places.x))
         )
-        return _Tile(tuple(images), y, x, new_y, new_x)
+        *groups, _ = delinearize(dim(0), (*plan.groups, plan.panels_per_group))
+        return _Tile(tuple(images), tuple(index_value(expr, [panel]) for expr in groups), y, x, new_y, new_x)
 
     @staticmethod
     def _moved(start: ir.Value, extent: int) -> tuple[ir.Value, ir.Value | None]:
@@ -114,7 +145,8 @@ class WinogradEmitter:
         """Indices of the iteration space at an output of a tile."""
         places = self._plan.places
         at: list[ir.Value | None] = [None] * len(self._plan.extents)
-        for d, value in zip((*places.images, places.y, places.x), (*tile.images, y, x), strict=True):
+        dimensions = (*places.images, *places.groups, places.y, places.x)
+        for d, value in zip(dimensions, (*tile.images, *tile.groups, y, x), strict=True):
             at[d] = value
         return at
 
@@ -138,80 +170,82 @@ class WinogradEmitter:
                 place = (a * size + b) * plan.held_tiles * plan.pitch
                 vector.StoreOp(value, self._scratch, [add(arith.addi(target, at), place)])
 
-        whole = plan.depth // plan.lanes * plan.lanes
+        parts = cut(plan.depth, plan.lanes)
+        whole = [part for part in parts if part.lanes == part.valid == plan.lanes]
         if whole:
 
             def step(at: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-                channels(at, Part(0, plan.lanes, plan.lanes))
+                channels(at, whole[0])
                 return []
 
-            loop(index(0), index(whole), plan.lanes, [], step)
-        if plan.depth > whole:
-            channels(index(whole), Part(whole, plan.lanes, plan.depth - whole))
+            loop(index(0), index(len(whole) * plan.lanes), plan.lanes, [], step)
+        for part in parts[len(whole) :]:
+            channels(index(part.offset), part)
 
     def _multiply(self, place: ir.Value, panel: ir.Value, rows: ir.Value, inputs: ir.Value, products: ir.Value) -> None:
         """The products of one place of all held tiles with a panel of the weights."""
         plan = self._plan
-        width, lanes = plan.panel_width, plan.lanes
+        width, parts = plan.panel_width, cut(plan.panel_width, plan.lanes)
         weights = self._buffers[plan.group.rhs.value]
         weight = scaled(add(scaled(place, plan.num_panels), panel), plan.depth * width)
         first = arith.addi(inputs, scaled(place, plan.held_tiles * plan.pitch))
         target = arith.addi(products, scaled(place, plan.held_tiles * width))
-        whole = Part(0, lanes, lanes)
 
         def of_row(row: ir.Value) -> None:
             tile = scaled(row, plan.tile_rows)
             source = arith.addi(first, scaled(tile, plan.pitch))
-            zeros = [splat(0.0, lanes)] * (plan.tile_rows * plan.vectors)
+            zeros = [splat(0.0, part.lanes) for part in parts] * plan.tile_rows
 
             def step(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
                 at = arith.addi(weight, scaled(k, width))
-                panel_ = [load(weights, add(at, j * lanes), whole) for j in range(plan.vectors)]
+                panel_ = [load(weights, add(at, part.offset), part) for part in parts]
+                # What the next panel reads here: a strip of a few KiB, too short for the CPU to foresee the next.
+                prefetch(weights, add(at, plan.depth * width), width)
                 element = arith.addi(source, k)
                 result = []
                 for i in range(plan.tile_rows):
-                    factor = splat(memref.load(self._scratch, [add(element, i * plan.pitch)]), lanes)
-                    result += [vector.fma(factor, panel_[j], sums[i * plan.vectors + j]) for j in range(plan.vectors)]
+                    factor = memref.load(self._scratch, [add(element, i * plan.pitch)])
+                    of_tile = zip(parts, panel_, sums[i * len(parts) :], strict=False)
+                    result += [vector.fma(splat(factor, part.lanes), value, total) for part, value, total in of_tile]
                 return result
 
             sums = loop(index(0), index(plan.depth), 1, zeros, step)
             at = arith.addi(target, scaled(tile, width))
             for i, total in enumerate(sums):
-                vector.StoreOp(total, self._scratch, [add(at, i * lanes)])
+                tile_, part = divmod(i, len(parts))
+                vector.StoreOp(total, self._scratch, [add(at, tile_ * width + parts[part].offset)])
 
         self._each(rows, of_row)
 
     def _finish(self, tile: _Tile, panel: ir.Value, products: ir.Value, t: ir.Value) -> None:
         """The outputs of a tile in a panel's channels: all of them, or those that the last panel has."""
         plan = self._plan
-        rest = plan.channels - (plan.num_panels - 1) * plan.panel_width
-        if rest == plan.panel_width:
-            self._outputs(tile, panel, products, t, plan.panel_width)
-            return
-        is_last = arith.cmpi(arith.CmpIPredicate.eq, panel, index(plan.num_panels - 1))
-        branch = scf.IfOp(is_last, has_else=plan.num_panels > 1)
-        with ir.InsertionPoint(branch.then_block):
+        count = plan.panels_per_group
+        panel = index_value(dim(0) % count, [panel])
+        rest = plan.channels - (count - 1) * plan.panel_width
+        if rest == plan.panel_width or count == 1:
             self._outputs(tile, panel, products, t, rest)
-            scf.YieldOp([])
-        if plan.num_panels > 1:
-            with ir.InsertionPoint(branch.else_block):
-                self._outputs(tile, panel, products, t, plan.panel_width)
+            return
+        branch = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, panel, index(count - 1)), has_else=True)
+        for block, width in ((branch.then_block, rest), (branch.else_block, plan.panel_width)):
+            with ir.InsertionPoint(block):
+                self._outputs(tile, panel, products, t, width)
                 scf.YieldOp([])
 
     def _outputs(self, tile: _Tile, panel: ir.Value, products: ir.Value, t: ir.Value, width: int) -> None:
+        """The outputs of a tile in the first `width` channels of a panel, which is counted within its group."""
         plan, size = self._plan, self._plan.filtering.size
         source = arith.addi(products, scaled(t, plan.panel_width))
         first = scaled(panel, plan.panel_width)
         step = plan.held_tiles * plan.panel_width
-        for offset in range(0, width, plan.lanes):
-            part = Part(offset, plan.lanes, min(plan.lanes, width - offset))
-            whole = Part(offset, plan.lanes, plan.lanes)
+        for part in cut(width, plan.lanes):
+            whole = Part(part.offset, part.lanes, part.lanes)
             made = [
-                [load(self._scratch, add(source, (a * size + b) * step + offset), whole) for b in range(size)]
+                [load(self._scratch, add(source, (a * size + b) * step + part.offset), whole) for b in range(size)]
                 for a in range(size)
             ]
             for (i, j), total in _cells(_both(plan.filtering.output, made, _by_columns)):
-                self._output(tile, (i, j), add(first, offset), part, total)
+                self._output(tile, (i, j), add(first, part.offset), part, total)
 
     def _output(self, tile: _Tile, place: tuple[int, int], channel: ir.Value, part: Part, total: ir.Value) -> None:
         """What follows the sum for one output of a tile, unless another tile has it."""

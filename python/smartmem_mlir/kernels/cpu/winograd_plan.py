@@ -8,7 +8,6 @@ beyond it is read, and outputs that the tile before them has are not written aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -16,6 +15,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks, price
+from smartmem_mlir.kernels.cpu.lanes import padded
 from smartmem_mlir.kernels.cpu.plan import SET_PERIOD_BYTES, CpuVectors
 from smartmem_mlir.kernels.groups import reads_after_sum
 from smartmem_mlir.kernels.winograd import MinimalFiltering, minimal_filtering
@@ -43,6 +43,7 @@ class Places:
 
     Args:
         images: Dimensions that neither an output's place nor its channel is in, outermost first.
+        groups: Dimensions that choose inputs, weights and outputs alike, outermost first.
         y: Rows of the output.
         x: Columns of it.
         channel: Channels of the output.
@@ -52,6 +53,7 @@ class Places:
     """
 
     images: tuple[int, ...]
+    groups: tuple[int, ...]
     y: int
     x: int
     channel: int
@@ -69,7 +71,7 @@ class WinogradPlan:
         places: Its dimensions.
         data: Address of the input over the iteration space.
         lanes: Elements of a vector.
-        vectors: Vectors of a panel of output channels.
+        vectors: Vectors of a panel of output channels; where it is the only one of a group, the last may be narrower.
         tile_rows: Tiles whose products are accumulated in registers at a time.
         held: Such groups of tiles whose transformed inputs are held at a time.
         block_rows: Such groups of tiles that one workgroup computes.
@@ -98,12 +100,12 @@ class WinogradPlan:
 
     @property
     def depth(self) -> int:
-        """Channels of the input."""
+        """Channels of the input, of a group."""
         return self.extents[self.places.depth]
 
     @property
     def channels(self) -> int:
-        """Channels of the output."""
+        """Channels of the output, of a group."""
         return self.extents[self.places.channel]
 
     @property
@@ -125,17 +127,27 @@ class WinogradPlan:
     @property
     def panel_width(self) -> int:
         """Output channels of a panel."""
-        return self.vectors * self.lanes
+        return min(self.vectors * self.lanes, padded(self.channels, self.lanes))
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Extents of the dimensions that count groups."""
+        return tuple(self.extents[d] for d in self.places.groups)
+
+    @property
+    def panels_per_group(self) -> int:
+        """Panels of output channels that read the same inputs."""
+        return -(-self.channels // self.panel_width)
 
     @property
     def num_panels(self) -> int:
-        """Panels of output channels."""
-        return -(-self.channels // self.panel_width)
+        """Panels of output channels, of all groups."""
+        return prod(self.groups) * self.panels_per_group
 
     @property
     def pitch(self) -> int:
         """Elements between the transformed inputs of two tiles: whole vectors, and not the period of a cache's sets."""
-        pitch = -(-self.depth // self.lanes) * self.lanes
+        pitch = padded(self.depth, self.lanes)
         return pitch if 4 * pitch % (SET_PERIOD_BYTES // 2) else pitch + max(self.lanes, 16)
 
     @property
@@ -166,7 +178,7 @@ class WinogradPlan:
     @property
     def work(self) -> int:
         """Multiply-adds of the whole kernel."""
-        return self.num_tiles * self.filtering.size**2 * self.depth * self.channels
+        return self.num_tiles * self.filtering.size**2 * self.depth * self.channels * prod(self.groups)
 
     @property
     def cost(self) -> float:
@@ -177,7 +189,7 @@ class WinogradPlan:
         """What a workgroup of so many groups of tiles and panels costs, in multiply-adds: reads included."""
         tiles, width = rows * self.tile_rows, panels * self.panel_width
         products = self.filtering.size**2 * self.depth
-        transforms = TRANSFORM_WORK * tiles * (self.depth + width)
+        transforms = TRANSFORM_WORK * tiles * (self.depth * -(-panels // self.panels_per_group) + width)
         weights = 4 * products * width * -(-rows // self.held)
         inputs = 0 if 4 * self.scratch_size <= CACHE_BYTES else 4 * products * tiles * panels
         return tiles * products * width + transforms + (weights + inputs) * WORK_PER_BYTE
@@ -221,7 +233,7 @@ def plan_winograd(group: ContractionGroup, cpu: CpuVectors) -> WinogradPlan | No
     plan = WinogradPlan(group, places, data, cpu.lanes, vectors, 1, 1, 1, 1)
     if plan.num_tiles < LEAST_TILES:
         return None
-    plan = replace(plan, tile_rows=_tile_rows(plan.num_tiles, vectors, cpu))
+    plan = replace(plan, tile_rows=_tile_rows(plan.num_tiles, vectors, cpu, bool(places.groups)))
     candidates = [replace(plan, held=held) for held in (1, 2, 3, 4, 6, 8) if held <= plan.num_rows]
     plan = min(candidates, key=lambda one: one.work_of(one.num_rows, one.num_panels))
     return plan.in_blocks(1)
@@ -232,7 +244,7 @@ def lane_address(read: Read, places: Places, space: Box) -> tuple[Expr, int] | N
     (address,) = simplify_exprs([read.address], space)
     lanes = address.coefficient(Dim(places.channel))
     rest = address - Expr(0, ((Dim(places.channel), lanes),)) if lanes else address
-    within = {*places.images, places.y, places.x}
+    within = {*places.images, *places.groups, places.y, places.x}
     return (rest, lanes) if lanes in (0, 1) and rest.dims <= within else None
 
 
@@ -248,7 +260,7 @@ def _places(group: ContractionGroup, data: Expr) -> Places | None:
     channels = [d for d in outputs if d not in stride and root.extents[d] > 1]
     depths = [d for d in taps if stride.get(d) == 1 and root.extents[d] >= LEAST_CHANNELS]
     windows = [d for d in taps if d not in depths]
-    if len(channels) != 1 or len(depths) != 1 or len(windows) != 2 or in_rhs & set(outputs) != set(channels):
+    if len(channels) != 1 or len(depths) != 1 or len(windows) != 2 or channels[0] not in in_rhs:
         return None
     if any(root.extents[tap] != TAPS or tap not in stride for tap in windows) or not set(taps) <= in_rhs:
         return None
@@ -257,13 +269,18 @@ def _places(group: ContractionGroup, data: Expr) -> Places | None:
         return None
     tap_y, tap_x = sorted(windows, key=lambda tap: -stride[tap])
     (y,), (x,) = sliding[tap_y], sliding[tap_x]
-    images = tuple(d for d in outputs if d not in (y, x, channels[0]))
-    return None if x == y else Places(images, y, x, channels[0], tap_y, tap_x, depths[0])
+    if x == y or y in in_rhs or x in in_rhs:
+        return None
+    others = [d for d in outputs if d not in (y, x, channels[0])]
+    images, groups = (tuple(d for d in others if (d in in_rhs) == grouped) for grouped in (False, True))
+    return Places(images, groups, y, x, channels[0], tap_y, tap_x, depths[0])
 
 
-def _tile_rows(tiles: int, vectors: int, cpu: CpuVectors) -> int:
+def _tile_rows(tiles: int, vectors: int, cpu: CpuVectors, grouped: bool) -> int:
     """Tiles whose sums fit into registers beside a panel's vectors, fewer where the last group would be emptier."""
     spare = vectors + (0 if cpu.registers >= 32 else 1)
     most = max(1, min((cpu.registers - spare) // vectors, 14, tiles))
-    fitting: Sequence[int] = range(max(1, most * 3 // 4), most + 1)
-    return min(fitting, key=lambda rows: (-(-tiles // rows) * rows, -rows))
+    if not grouped:
+        return min(range(max(1, most * 3 // 4), most + 1), key=lambda rows: (-(-tiles // rows) * rows, -rows))
+    # A group of channels has few tiles, often fewer than two times the most; loading the panel costs as much as a tile.
+    return min(range(1, most + 1), key=lambda rows: (-(-tiles // rows) * (rows + 1), -rows))
