@@ -54,6 +54,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="MODEL", default=MODELS)
     parser.add_argument("--models", type=Path, required=True, help="folder of NAME.onnx, from `smartmem zoo build`")
     parser.add_argument("--targets", default=",".join(TARGETS))
+    parser.add_argument("--types", default=",".join(TYPES))
     parser.add_argument("--level", default="O2", help="optimisation level")
     parser.add_argument("--time-limit", type=float, default=600.0, help="seconds of one compilation")
     parser.add_argument("--ours", action="store_true", help="leave plain IREE out")
@@ -64,7 +65,7 @@ def main() -> int:
     results["iree"] = package_version(COMPILER_PACKAGE)
     for plain in (False,) if options.ours else (False, True):
         for target in options.targets.split(","):
-            for type_ in TYPES:
+            for type_ in options.types.split(","):
                 for name in options.names:
                     levels = (options.level, "O1") if plain else (options.level,)
                     for row in _missing(results["rows"], options, name, target, type_, levels, plain):

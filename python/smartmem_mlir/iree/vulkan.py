@@ -105,10 +105,13 @@ def vulkan_devices() -> list[VulkanDevice]:
     """All devices that the loader finds; `VK_DRIVER_FILES` selects among drivers as for any Vulkan program.
 
     Raises:
-        DeviceError: There is no Vulkan loader, or it cannot make an instance.
+        DeviceError: There is no Vulkan loader, it cannot make an instance, or the package `vulkan` is missing.
     """
     try:
         import vulkan as vk
+    except ModuleNotFoundError as error:
+        message = f"the Python package '{error.name}', which finds Vulkan devices, is not installed"
+        raise DeviceError(message, hint="pip install vulkan") from error
     except (ImportError, OSError) as error:
         raise DeviceError("there is no Vulkan loader on this machine", hint=_NO_LOADER) from error
     with _instance(vk) as instance:

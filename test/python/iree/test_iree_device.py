@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -227,3 +228,16 @@ def test_without_a_driver_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("VK_ICD_FILENAMES", "/nonexistent.json")
     with pytest.raises(DeviceError, match="no Vulkan device on this machine; install a driver"):
         resolve_device("vulkan")
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"), [("vulkan", "'vulkan'.*not installed"), ("_cffi_backend", "'_cffi_backend'.*not installed")]
+)
+def test_a_missing_package_is_not_taken_for_a_missing_loader(
+    monkeypatch: pytest.MonkeyPatch, missing: str, said: str
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "vulkan"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(DeviceError, match=said):
+        vulkan_devices()
