@@ -14,7 +14,10 @@ import itertools
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,12 +26,10 @@ from weights import reseed
 
 import smartmem_mlir
 from smartmem_mlir import ingress
-from smartmem_mlir.api import CompileOptions
+from smartmem_mlir.api import CompileOptions, compilation
 from smartmem_mlir.errors import SmartMemError
-from smartmem_mlir.iree.compiler import CompilerOptions
-from smartmem_mlir.iree.isolation import lower_isolated
+from smartmem_mlir.iree.isolation import LoweredModule, lower_isolated
 from smartmem_mlir.report.inputs import random_inputs
-from smartmem_mlir.targets import load_target
 
 SEEDS = (0, 1)
 VARIANTS = ["iree", "smartmem", "smartmem-buffer", "smartmem-image"]
@@ -65,21 +66,35 @@ def pack(path: Path, out: Path, choices: list[tuple[str, str | None, str, str, s
             )
             name = f"{path.stem}-{target}-{level or 'default'}-{variant}-{dtype}-{entry}"
             try:
-                smartmem_mlir.compile(reseeded, out / name, options=options, force=True)
+                with recorded() as lowered:
+                    smartmem_mlir.compile(reseeded, out / name, options=options, force=True)
             except SmartMemError as error:
                 print(f"{name}: {error}", flush=True)
                 shutil.rmtree(f"{out / name}.reproducer", ignore_errors=True)
                 continue
             (out / name / "params.irpa").unlink()
-            (out / name / "weights.json").write_text(json.dumps(stored_weights(reseeded, options)))
+            (out / name / "weights.json").write_text(json.dumps(stored_weights(lowered[-1])))
             print(f"{name}: packed", flush=True)
 
 
-def stored_weights(model: Path, options: CompileOptions) -> dict[str, tuple[str, str] | None]:
+@contextmanager
+def recorded() -> Iterator[list[LoweredModule]]:
+    """What compilations meanwhile lower their models to."""
+    found: list[LoweredModule] = []
+
+    def lower(*arguments: Any, **named: Any) -> LoweredModule:
+        found.append(lower_isolated(*arguments, **named))
+        return found[-1]
+
+    compilation.lower_isolated = lower
+    try:
+        yield found
+    finally:
+        compilation.lower_isolated = lower_isolated
+
+
+def stored_weights(lowered: LoweredModule) -> dict[str, tuple[str, str] | None]:
     """The weights that the module reads; for a view of another weight, that weight's name and the view."""
-    imported = ingress.load(model, ingress.ImportOptions(dtype=options.dtype))
-    description = load_target(options.target)
-    lowered = lower_isolated(imported.module, options.load_pipeline(description), description, CompilerOptions())
     return {
         key: None if derived is None else (derived.source, derived.view) for key, derived in lowered.parameters.items()
     }
