@@ -19,6 +19,7 @@ from smartmem_mlir.iree.device_target import compile_flags
 from smartmem_mlir.kernels.cpu.lanes import Part, index, load, loop
 from smartmem_mlir.kernels.executable import add_executable, dispatch
 from smartmem_mlir.kernels.functions import erf, exp, exp_of_nonpositive, tanh
+from smartmem_mlir.kernels.spirv.vectors import nearest_half
 from smartmem_mlir.targets import load_target
 
 COUNT, LANES = 1 << 17, 16
@@ -27,6 +28,7 @@ FUNCTIONS: dict[str, Callable[[ir.Value], ir.Value]] = {
     "exp_of_nonpositive": exp_of_nonpositive,
     "erf": erf,
     "tanh": tanh,
+    "nearest_half": nearest_half,
 }
 EXACT: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "exp": np.exp,
@@ -120,3 +122,27 @@ def test_exp_of_nonpositive_at_the_ends(call: Callable[[str, Array], Array]) -> 
     values = np.array([-np.inf, -1e30, -1000.0, -87.5, -0.0, 0.0, np.nan], dtype=np.float32)
     expected = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, np.nan], dtype=np.float32)
     np.testing.assert_array_equal(call("exp_of_nonpositive", values), expected)
+
+
+def test_the_nearest_half_is_numpys(call: Callable[[str, Array], Array]) -> None:
+    """Ties, carries into the exponent, both signs, what is no number; numpy rounds to nearest, ties to even."""
+    rng = np.random.default_rng(0)
+    halves = np.arange(1 << 15, dtype=np.uint16).view(np.float16).astype(np.float32)
+    normal = halves[np.isfinite(halves) & (halves >= 2.0**-14)]
+    ties = ((normal[:-1].astype(np.float64) + normal[1:]) / 2).astype(np.float32)
+    beside = [np.nextafter(ties, np.float32(edge)) for edge in (0, 1e6)]
+    random = (rng.standard_normal(5000) * 10.0 ** rng.uniform(-4, 4, 5000)).astype(np.float32)
+    random = random[(np.abs(random) >= 2.0**-14) & (np.abs(random) < 65504)]
+    special = np.array([np.inf, np.nan, 0.0], np.float32)
+    for values in (normal, ties, *beside, random, special):
+        for signed in (values, -values):
+            expected = signed.astype(np.float16).astype(np.float32)
+            np.testing.assert_array_equal(call("nearest_half", signed), expected)
+    quiet = np.array([0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001], np.uint32).view(np.float32)
+    assert np.isnan(call("nearest_half", quiet)).all()
+
+
+def test_small_numbers_keep_what_half_has(call: Callable[[str, Array], Array]) -> None:
+    """Below 2^-14 f16 has fewer digits: the device drops those. What it gets is half a digit away."""
+    values = np.random.default_rng(1).uniform(-(2.0**-14), 2.0**-14, 5000).astype(np.float32)
+    assert np.abs(call("nearest_half", values) - values).max() <= 2.0**-26

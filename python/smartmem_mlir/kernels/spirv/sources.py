@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mlir import ir
-from mlir.dialects import arith, vector
+from mlir.dialects import vector
 
 from smartmem_mlir.index_maps.expr import Expr, dim
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress
@@ -112,7 +112,7 @@ class Number:
 
     def factors(self, base: Place, trips: Sequence[ir.Value], lanes: Sequence[ir.Value]) -> list[ir.Value]:
         """A vector of the number for each term of a trip."""
-        return [splat(arith.constant(ir.F32Type.get(), self._value))] * self._plan.step
+        return [splat(self._value)] * self._plan.step
 
 
 def source_of(plan: ShaderPlan, operand: Operand, bindings: Mapping[ir.Value, Binding]) -> Source | Number:

@@ -14,7 +14,7 @@ from mlir.dialects import vector
 
 from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.placements import ImageShape, Placement
-from smartmem_mlir.kernels.spirv.vectors import WIDTH, vector_type
+from smartmem_mlir.kernels.spirv.vectors import WIDTH, nearest_half, vector_type
 
 Place = tuple[ir.Value, ...]
 """Coordinates of an element or a vector."""
@@ -190,6 +190,7 @@ class Image(VectorMemory):
 
     def store(self, place: Place, value: ir.Value) -> None:
         """Writes a texel."""
+        value = nearest_half(value) if self.half else value
         ir.Operation.create("spirv.ImageWrite", operands=[self._image(), self._coordinates(place), value])
 
     def place(self, number: ir.Value) -> Place:
@@ -237,6 +238,7 @@ class TexelBuffer(VectorMemory):
 
     def store(self, place: Place, value: ir.Value) -> None:
         """Writes a vector."""
+        value = nearest_half(value) if self.half else value
         ir.Operation.create("spirv.ImageWrite", operands=[self._image(), place[0], value])
 
     def place(self, number: ir.Value) -> Place:
