@@ -128,6 +128,7 @@ def _memory_rates_attr(rates: VulkanMemoryRates) -> DictAttr:
         "image": rates.image,
         "texel_buffer": rates.buffer if rates.texel_buffer is None else rates.texel_buffer,
         "dispatch_ns": rates.dispatch_ns,
+        **({} if rates.window_image is None else {"window_image": rates.window_image}),
     }
     return DictAttr.get({name: FloatAttr.get(F64Type.get(), float(number)) for name, number in numbers.items()})
 

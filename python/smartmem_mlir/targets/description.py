@@ -108,6 +108,8 @@ class VulkanMemoryRates(Document):
     Args:
         buffer: GB/s that kernels read of storage buffers. Writes to every memory are priced like these.
         image: GB/s that they read of images.
+        window_image: GB/s that convolutions, but for those of single pixels or channels, read of images of f16; as
+            images if left out. The texture path converts what threads would convert.
         texel_buffer: GB/s that they read of texel buffers; as storage buffers if left out.
         dispatch_ns: What one more kernel costs, with the barrier in front of it: the copy of a tensor into an image. By
             default what a chain of small kernels takes on an NVIDIA H200.
@@ -115,6 +117,7 @@ class VulkanMemoryRates(Document):
 
     buffer: Rate
     image: Rate
+    window_image: Rate | None = None
     texel_buffer: Rate | None = None
     dispatch_ns: Rate = 3000.0
 

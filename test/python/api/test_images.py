@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
 import smartmem_mlir
 from smartmem_mlir.errors import DeviceError
@@ -95,3 +96,37 @@ def test_a_right_answer_passes() -> None:
         lambda _: [np.array([1], np.int32)],
         lambda: lambda values: [np.asarray(values[0])[::-1, ::-1]],
     )
+
+
+@pytest.fixture(scope="module")
+def convolutions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1x1, 3x3, 1x1, each with a rectifier, which keeps them apart."""
+    rng = np.random.default_rng(0)
+    shapes = [(64, 32, 1, 1), (64, 64, 3, 3), (32, 64, 1, 1)]
+    weights = [rng.standard_normal(shape).astype(np.float32) / 8 for shape in shapes]
+    names = ["x", "narrow", "windows", "y"]
+    nodes = []
+    for number, shape in enumerate(shapes):
+        pads = [shape[2] // 2] * 4
+        nodes.append(
+            helper.make_node("Conv", [names[number], f"w{number}"], [f"c{number}"], f"conv{number}", pads=pads)
+        )
+        nodes.append(helper.make_node("Relu", [f"c{number}"], [names[number + 1]], names[number + 1]))
+    values = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (1, 32, 16, 16)) for name in (names[0], names[-1])
+    ]
+    initializers = [onnx.numpy_helper.from_array(weight, f"w{number}") for number, weight in enumerate(weights)]
+    graph = helper.make_graph(nodes, "convolutions", values[:1], values[1:], initializers)
+    path = tmp_path_factory.mktemp("convolutions") / "convolutions.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), path)
+    return path
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("f16", True), ("f32", False)])
+def test_windows_of_half_are_in_images_where_these_are_fast(
+    convolutions: Path, tmp_path: Path, dtype: str, expected: bool
+) -> None:
+    """The weight of a convolution of windows, not those of single pixels; f32 needs no conversion."""
+    compiled = smartmem_mlir.compile(convolutions, tmp_path / "out", target="nvidia", dtype=dtype)
+    images = {each.tensor for each in compiled.report.memories if each.memory == "image2d"}
+    assert images == ({"w1"} if expected else set())

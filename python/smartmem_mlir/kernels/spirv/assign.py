@@ -33,12 +33,15 @@ class MemoryRates:
         image: That they read of images.
         texel_buffer: That they read of texel buffers.
         dispatch_ns: One more kernel, with the barrier in front of it.
+        window_image: That convolutions read of images of f16, as `image` if None: the texture path converts what
+            threads would convert.
     """
 
     buffer: float
     image: float
     texel_buffer: float
     dispatch_ns: float
+    window_image: float | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,10 @@ def _choices(tensor: Tensor, reason: Reason, limits: MemoryLimits, rates: Memory
         if rates is None:
             return None
         reading: float = getattr(rates, rate)
-        return more + tensor.bytes_written / rates.buffer + tensor.bytes_read / reading
+        cost = more + tensor.bytes_written / rates.buffer + tensor.bytes_read / reading
+        if rate == "image" and tensor.is_half and rates.window_image is not None:
+            cost += tensor.bytes_read_by_windows * (1 / rates.window_image - 1 / rates.image)
+        return cost
 
     yield Choice(None, cost("buffer"))
     image = tensor.image(limits) if reason in ("", "extent") else None

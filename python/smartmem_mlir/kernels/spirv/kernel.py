@@ -82,6 +82,11 @@ class Kernel:
         """The argument that is a weight and stored as :func:`pack` says."""
         return self.plan.group.rhs.value if isinstance(self.plan, ShaderPlan) and self.plan.packed else None
 
+    @property
+    def sums_windows(self) -> bool:
+        """Whether it sums over windows of several channels, as convolutions do."""
+        return isinstance(self.plan, ShaderPlan) and sum(n > 1 for n in self.plan.tiling.reduction_extents) > 2
+
     def operand(self, argument: ir.Value) -> ir.Value:
         """What the group is given for an argument."""
         return self.op.operands[ir.BlockArgument(argument).arg_number]

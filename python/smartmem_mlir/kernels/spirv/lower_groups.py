@@ -37,8 +37,8 @@ from smartmem_mlir.transforms.symbols import symbols, unique
 ATTRIBUTE = "smartmem.vulkan_device"
 """Module attribute, a dictionary: `invocations`, `shared_bytes`, `workgroups` (x, y), `lanes`, `registers`,
 `spirv_version`, `executable_target` (IREE's attribute as text), `half` (buffers may hold f16), `image_extent`,
-`image_layers`, `texel_elements`, and where they are known `memory_rates` (buffer, image, texel_buffer in GB/s,
-dispatch_ns)."""
+`image_layers`, `texel_elements`, and where they are known `memory_rates` (buffer, image, texel_buffer
+in GB/s, dispatch_ns, and perhaps window_image)."""
 
 
 @dataclass(frozen=True)
@@ -281,5 +281,4 @@ def _read_rates(attribute: ir.DictAttr) -> MemoryRates | None:
     if "memory_rates" not in attribute:
         return None
     rates = ir.DictAttr(attribute["memory_rates"])
-    names = ("buffer", "image", "texel_buffer", "dispatch_ns")
-    return MemoryRates(*(ir.FloatAttr(rates[name]).value for name in names))
+    return MemoryRates(**{named.name: ir.FloatAttr(named.attr).value for named in rates})

@@ -85,6 +85,11 @@ class Tensor:
         return sum(kernel.bytes(value) for kernel, value in self.readers)
 
     @property
+    def bytes_read_by_windows(self) -> int:
+        """What convolutions fetch of it."""
+        return sum(kernel.bytes(value) for kernel, value in self.readers if kernel.sums_windows)
+
+    @property
     def bytes_written(self) -> int:
         """What a shader writes of it."""
         return 0 if self.writer is None else self.writer[0].bytes(self.writer[1])
