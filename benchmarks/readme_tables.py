@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 RIVALS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "litert": "LiteRT", "ncnn": "ncnn"}
 THREADS = 2
+DEVICE_TARGET = "nvidia"
 
 
 def cpu_table(campaign: Campaign, paper: Mapping[str, Any]) -> str:
@@ -72,12 +73,13 @@ def cpu_table(campaign: Campaign, paper: Mapping[str, Any]) -> str:
 def h200_table(results: Mapping[str, Any]) -> str:
     """Kernels, device time and wall time on the GPU."""
     rows = []
-    by_module = {(r["model"], r["baseline"], r["dtype"], r["entry"]): r for r in results["rows"]}
+    rows_of_device = [r for r in results["rows"] if r.get("target", DEVICE_TARGET) == DEVICE_TARGET]
+    by_module = {(r["model"], r["baseline"], r["dtype"], r["entry"]): r for r in rows_of_device}
     rival = {(r["model"], r["dtype"]): r for r in results["ncnn"]["rows"]}
     for name, card in CARDS.items():
         plain, ours = by_module.get((name, True, "f32", "plain")), by_module.get((name, False, "f32", "plain"))
         fast, half = by_module.get((name, False, "f32", "in-place")), by_module.get((name, False, "f16", "in-place"))
-        kernels = ours or fast
+        kernels = fast or ours
         if kernels is None:
             continue
         rows.append(

@@ -31,11 +31,11 @@ def test_workers_share_large_work_evenly(rows: int, panels: int, work: int) -> N
     # Alone, a worker does everything and starts every workgroup: never much more than all of it in one.
     alone = workgroups * (row_block * panel_block * work + START_WORK)
     assert alone <= 2.5 * (rows * panels * work + START_WORK)
-    if rows * panels * work > 400 * START_WORK and rows * panels >= 64:
+    # Fewer units, 17 x 17 for instance, may not divide better: of those the test below tries every choice.
+    if rows * panels * work > 400 * START_WORK and rows * panels >= 512:
         for workers in (2, 4, 8):
             share = busiest(workgroups, workers) * row_block * panel_block
-            # 17 x 17 units do not divide into eight better than 1.5: the test below looks at every choice.
-            assert share <= 1.5 * rows * panels / workers + 1
+            assert share <= 1.25 * rows * panels / workers + 1
 
 
 @given(st.integers(1, 24), st.integers(1, 24), st.integers(1, 10_000_000))
