@@ -31,7 +31,6 @@ from smartmem_mlir.iree.stored_parameters import evaluate_view
 from smartmem_mlir.report.inputs import random_inputs
 from smartmem_mlir.signature import MLIR_DTYPES, Parameter, TensorSpec
 
-PROFILED_RUNS = 20
 ARCHIVES_AHEAD = 3
 """Weights that are made while the device is busy with others."""
 
@@ -93,12 +92,12 @@ def time_ms(folder: Path, archive: Path, report: Any, seconds: float) -> float:
     return float(found[1]) / (1000 if found[2] == "us" else 1)
 
 
-def kernels_us(folder: Path, archive: Path, report: Any) -> dict[str, float]:
+def kernels_us(folder: Path, archive: Path, report: Any, runs: int) -> dict[str, float]:
     """Time of each kernel in one inference on the device, all its calls together, by timestamps around each."""
     with tempfile.TemporaryDirectory() as temporary:
         profile = Path(temporary) / "profile"
         flags = [
-            f"--benchmark_min_time={PROFILED_RUNS}x",
+            f"--benchmark_min_time={runs}x",
             "--device_profiling_mode=dispatch-events",
             f"--device_profiling_output={profile}",
         ]
@@ -111,7 +110,7 @@ def kernels_us(folder: Path, archive: Path, report: Any) -> dict[str, float]:
         times[name] += int(total[1]) if total else 0
     if not times:
         raise RuntimeError(said[-500:])
-    return {name: round(total / PROFILED_RUNS / 1e3, 2) for name, total in times.most_common()}
+    return {name: round(total / runs / 1e3, 2) for name, total in times.most_common()}
 
 
 def _call(folder: Path, archive: Path, report: Any) -> list[str]:
@@ -146,6 +145,7 @@ def main() -> None:
     parser.add_argument("pack", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=1, help="of inferences a repetition, of which there are three")
+    parser.add_argument("--runs", type=int, default=20, help="inferences whose kernels are timed")
     parser.add_argument("--kernels", action="store_true", help="the time of every kernel, too")
     arguments = parser.parse_args()
     # Before the first device: the runtime keeps it, and modules with images need the layer. It lets others pass.
@@ -181,7 +181,7 @@ def measured(model: str, folder: Path, archive: Path, arguments: argparse.Namesp
         row |= {"total_bytes": flow.total_bytes}
         row |= {"relative_l2": verify(compiled, arguments.pack, model)}
         row |= {"ms": time_ms(folder, archive, compiled.report, arguments.seconds)}
-        kernels = kernels_us(folder, archive, compiled.report)
+        kernels = kernels_us(folder, archive, compiled.report, arguments.runs)
         row |= {"device_ms": round(sum(kernels.values()) / 1e3, 4)}
         row |= {"kernels_us": kernels} if arguments.kernels else {}
     except (SmartMemError, RuntimeError, subprocess.TimeoutExpired) as error:
