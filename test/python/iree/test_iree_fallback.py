@@ -94,7 +94,7 @@ def test_the_error_is_that_of_the_first_attempt(tmp_path: Path) -> None:
 def test_what_takes_too_long_is_not_tried_again(tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(TimeLimitError):
-        build_module(TYPES, tmp_path, fall_back=True, said=said, timeout_s=0.001)
+        build_module(POSITIONS, tmp_path, fall_back=True, said=said, timeout_s=0.001)
     assert said == ["forming kernels"]
 
 
