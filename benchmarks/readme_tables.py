@@ -25,7 +25,14 @@ from smartmem_mlir.zoo.cards import CARDS
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-RIVALS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "litert": "LiteRT", "ncnn": "ncnn"}
+RIVALS = {
+    "onnxruntime": "ONNX Runtime",
+    "openvino": "OpenVINO",
+    "mnn": "MNN",
+    "litert": "LiteRT",
+    "ncnn": "ncnn",
+    "executorch": "ExecuTorch",
+}
 THREADS = 2
 DEVICE_TARGET = "nvidia"
 
