@@ -111,7 +111,7 @@ def vulkan_devices() -> list[VulkanDevice]:
         import vulkan as vk
     except ModuleNotFoundError as error:
         message = f"the Python package '{error.name}', which finds Vulkan devices, is not installed"
-        raise DeviceError(message, hint="pip install vulkan") from error
+        raise DeviceError(message, hint="pip install vulkan cffi") from error
     except (ImportError, OSError) as error:
         raise DeviceError("there is no Vulkan loader on this machine", hint=_NO_LOADER) from error
     with _instance(vk) as instance:

@@ -200,7 +200,6 @@ class FormGroups(Pass):
 
     row_borders: bool = option(False, "kernels over rows write the border around their result")
     maps: bool = option(False, "elementwise operations and paddings that belong to nothing else get groups as well")
-
     linear_attention: bool = option(False, "attention without a softmax is one group: queries, and keys times values")
 
     def run(self, op: ir.Operation) -> None:

@@ -27,6 +27,7 @@ from smartmem_mlir.transforms.structured import (
     build_generic_with,
     coordinates_of_dims,
     copy_body,
+    element_type,
     is_projection,
     read_structured,
     static_shape,
@@ -91,6 +92,8 @@ def _move_into_users(op: ir.Operation, conversions: bool) -> list[tuple[ir.Opera
         return []
     if not all(consumer is not None and _can_take(consumer, op.results[0]) for consumer in consumers):
         return []
+    if conversions and not all(consumer is not None and _reads_no_more(producer, consumer) for consumer in consumers):
+        return []
     replaced = []
     for reader in readers:
         # Read again: one reader may use another's result, which has just been replaced.
@@ -132,6 +135,13 @@ def _can_take(consumer: StructuredOp, value: ir.Value) -> bool:
         for operand, access in zip(consumer.inputs, consumer.input_accesses, strict=True)
         if operand == value
     )
+
+
+def _reads_no_more(producer: StructuredOp, consumer: StructuredOp) -> bool:
+    """Whether reading what the producer reads costs no more than its result: a truth value is smaller than a number."""
+    (result,) = producer.op.results
+    is_truth = isinstance(element_type(result.type), ir.IntegerType)
+    return not is_truth or set(producer.inputs) <= set(consumer.inputs)
 
 
 def _inline(producer: StructuredOp, consumer: StructuredOp) -> ir.Operation:

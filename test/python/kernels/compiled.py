@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pytest
 from mlir import ir
 from program import Array, Program
 
@@ -109,6 +110,15 @@ class LoadedPrograms:
 def cpu_vectors(lanes: int, registers: int) -> dict[str, str]:
     """The attribute of a CPU with these vector registers."""
     return {CPU_VECTORS: f"array<i64: {lanes}, {registers}>"}
+
+
+VECTORS = {"neon": (4, 32), "avx2": (8, 16), "avx512": (16, 32)}
+"""Lanes and registers; any machine runs all three, if not at full speed."""
+
+
+def compile_for_cpu(programs: Sequence[Program], folders: pytest.TempPathFactory, name: str) -> CompiledPrograms:
+    """Programs for vector registers of a name, by the paper's rule of layouts."""
+    return CompiledPrograms(programs, folders.mktemp(name), cpu_vectors(*VECTORS[name]), "paper")
 
 
 def vulkan_device(lanes: int, half: bool = False, registers: int = 0) -> dict[str, str]:

@@ -9,11 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
-from compiled import CompiledPrograms, cpu_vectors
+from compiled import VECTORS, CompiledPrograms, compile_for_cpu
 from kernel_programs import PROGRAMS, build
 
-# Lanes and registers of NEON, AVX2 and AVX-512; any machine runs all three, if not at full speed.
-VECTORS = {"neon": (4, 32), "avx2": (8, 16), "avx512": (16, 32)}
 LEFT_TO_IREE = {
     "keys_transposed",  # neither factor has adjacent lanes, and for six rows none is laid out anew
     "gram",  # the same, and the factors are one tensor
@@ -25,10 +23,7 @@ LEFT_TO_IREE = {
 
 @pytest.fixture(scope="module", params=VECTORS)
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
-    programs = [build(name) for name in PROGRAMS]
-    return CompiledPrograms(
-        programs, tmp_path_factory.mktemp(request.param), cpu_vectors(*VECTORS[request.param]), "paper"
-    )
+    return compile_for_cpu([build(name) for name in PROGRAMS], tmp_path_factory, request.param)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

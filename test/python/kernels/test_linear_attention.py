@@ -10,18 +10,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "transforms"))
 
-from compiled import CompiledPrograms, cpu_vectors
+from compiled import VECTORS, CompiledPrograms, compile_for_cpu
 from linear_attention_programs import KERNELS, OTHERS, PROGRAMS, WITH_OTHERS, build
-
-VECTORS = {"neon": (4, 32), "avx2": (8, 16), "avx512": (16, 32)}
 
 
 @pytest.fixture(scope="module", params=VECTORS)
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompiledPrograms:
-    programs = [build(name) for name in PROGRAMS]
-    return CompiledPrograms(
-        programs, tmp_path_factory.mktemp(request.param), cpu_vectors(*VECTORS[request.param]), "paper"
-    )
+    return compile_for_cpu([build(name) for name in PROGRAMS], tmp_path_factory, request.param)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

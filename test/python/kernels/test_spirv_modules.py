@@ -23,6 +23,8 @@ from smartmem_mlir.ir import make_context
 from smartmem_mlir.iree.shaders import module as spirv
 from smartmem_mlir.iree.shaders import needs_of
 from smartmem_mlir.kernels.spirv.lower_groups import ATTRIBUTE
+from smartmem_mlir.kernels.spirv.placements import ImageShape
+from smartmem_mlir.kernels.spirv.to_image import to_image
 from smartmem_mlir.targets import load_pipeline
 from smartmem_mlir.transforms.registry import run_pipeline
 
@@ -111,3 +113,11 @@ def test_the_search_for_divisions_finds_one() -> None:
     program.results.append(row_programs.PROGRAMS["padded_norm"](program))
     (binary,) = shaders([program], Variant("buffer")).values()
     assert any(i.opcode in _DIVISIONS for i in in_loops(spirv.parse_module(binary)))
+
+
+@pytest.mark.parametrize("half", [True, False])
+def test_texels_of_half_are_rounded_before_they_are_written(half: bool) -> None:
+    """By arithmetic on bits, whose mask is in the binary; a device may cut instead."""
+    with make_context(allow_unregistered_dialects=True), ir.Location.unknown():
+        binary, _ = to_image("copy", ImageShape(1, (4, 4)), half, "1.3")
+    assert ((0xFFFFE000).to_bytes(4, "little") in binary) == half

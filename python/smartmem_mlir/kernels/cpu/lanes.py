@@ -52,7 +52,7 @@ def cut(count: int, lanes: int) -> list[Part]:
     return parts
 
 
-def padded(count: int, lanes: int) -> int:
+def cut_width(count: int, lanes: int) -> int:
     """Lanes of the vectors of a row, those that :func:`cut` masks included."""
     return sum(part.lanes for part in cut(count, lanes))
 
@@ -171,6 +171,19 @@ def loop(
     with ir.InsertionPoint(made.body):
         scf.YieldOp(list(body(made.induction_variable, list(made.inner_iter_args))))
     return list(made.results)
+
+
+def tiled(count: int, size: int, body: Callable[[ir.Value, int], None]) -> None:
+    """A loop over tiles of `size` and, behind it, the smaller tile that is left; the body gets first index and size."""
+    rest = count % size
+
+    def whole(first: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+        body(first, size)
+        return []
+
+    loop(index(0), index(count - rest), size, [], whole)
+    if rest:
+        body(index(count - rest), rest)
 
 
 def transpose(rows: Sequence[ir.Value]) -> list[ir.Value]:

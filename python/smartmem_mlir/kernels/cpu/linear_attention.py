@@ -23,6 +23,7 @@ from smartmem_mlir.kernels.cpu.lanes import (
     scratch,
     splat,
     store,
+    tiled,
 )
 from smartmem_mlir.kernels.cpu.linear_attention_plan import EpilogueArgument, LinearAttentionPlan
 from smartmem_mlir.kernels.cpu.matrix_rows import lay_out
@@ -76,16 +77,7 @@ class LinearAttentionEmitter:
 
         def matrix(outer: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
             self._compute_state(outer)
-            rest = plan.counts[ROW] % plan.row_tile
-            end = plan.counts[ROW] - rest
-
-            def tile(row: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-                self._rows(outer, row, plan.row_tile)
-                return []
-
-            loop(index(0), index(end), plan.row_tile, [], tile)
-            if rest:
-                self._rows(outer, index(end), rest)
+            tiled(plan.counts[ROW], plan.row_tile, lambda row, count: self._rows(outer, row, count))
             return []
 
         loop(first, last, 1, [], matrix)
@@ -109,25 +101,9 @@ class LinearAttentionEmitter:
                 keys = _Factor(self._keys.memory, depth, 1, self._keys.pitch)
                 self._multiply(keys, self._values, count, rows, state, depth)
 
-            def full_tile(depth: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-                tile(depth, plan.depth_tile)
-                return []
+            tiled(plan.counts[DEPTH], plan.depth_tile, tile)
 
-            rest = plan.counts[DEPTH] % plan.depth_tile
-            end = plan.counts[DEPTH] - rest
-            loop(index(0), index(end), plan.depth_tile, [], full_tile)
-            if rest:
-                tile(index(end), rest)
-
-        def full_block(first: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-            block(first, plan.block_keys)
-            return []
-
-        rest = plan.counts[KEY] % plan.block_keys
-        end = plan.counts[KEY] - rest
-        loop(index(0), index(end), plan.block_keys, [], full_block)
-        if rest:
-            block(index(end), rest)
+        tiled(plan.counts[KEY], plan.block_keys, block)
 
     def _rows(self, outer: ir.Value, row: ir.Value, count: int) -> None:
         """Some rows of the result."""

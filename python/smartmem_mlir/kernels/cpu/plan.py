@@ -17,7 +17,7 @@ from math import prod
 from smartmem_mlir.index_maps.expr import Expr, dim, linearize
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks, price
-from smartmem_mlir.kernels.cpu.lanes import padded
+from smartmem_mlir.kernels.cpu.lanes import cut_width
 from smartmem_mlir.kernels.groups import reads_after_sum
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, whole
 from smartmem_mlir.transforms.view_ops import shape_of
@@ -113,7 +113,7 @@ class KernelPlan:
     def work_of(self, rows: int, panels: int) -> float:
         """What a workgroup of so many rows and panels costs, in multiply-adds: the reads of both included."""
         tiling = self.tiling
-        width = padded(tiling.extents[tiling.lane], self.lanes) / tiling.panels_per_lane_range
+        width = cut_width(tiling.extents[tiling.lane], self.lanes) / tiling.panels_per_lane_range
         terms = prod(tiling.reduction_extents)
         rows = -(-rows // self.tile_rows) * self.tile_rows
         lhs_bytes = 4 * sum(prod(shape_of(read.value)) for read in self.group.lhs.reads)
@@ -190,7 +190,7 @@ def _plan_factors(group: ContractionGroup, cpu: CpuVectors, storage: Storage, sc
                 panels=tuple(d for d in parallel if d in in_rhs and d != lane),
                 lane=lane,
                 reductions=_reduction_order(group, lane),
-                panel_width=min(vectors * lanes, padded(root.extents[lane], lanes)),
+                panel_width=min(vectors * lanes, cut_width(root.extents[lane], lanes)),
             )
             plan = _fitting(group, tiling, vectors, lanes, cpu, storage, scattered)
             if plan is not None:

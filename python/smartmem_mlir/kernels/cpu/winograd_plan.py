@@ -15,7 +15,7 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.kernels.cpu.blocks import CACHE_BYTES, WORK_PER_BYTE, choose_blocks, price
-from smartmem_mlir.kernels.cpu.lanes import padded
+from smartmem_mlir.kernels.cpu.lanes import cut_width
 from smartmem_mlir.kernels.cpu.plan import SET_PERIOD_BYTES, CpuVectors
 from smartmem_mlir.kernels.groups import reads_after_sum
 from smartmem_mlir.kernels.winograd import MinimalFiltering, minimal_filtering
@@ -127,7 +127,7 @@ class WinogradPlan:
     @property
     def panel_width(self) -> int:
         """Output channels of a panel."""
-        return min(self.vectors * self.lanes, padded(self.channels, self.lanes))
+        return min(self.vectors * self.lanes, cut_width(self.channels, self.lanes))
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -147,7 +147,7 @@ class WinogradPlan:
     @property
     def pitch(self) -> int:
         """Elements between the transformed inputs of two tiles: whole vectors, and not the period of a cache's sets."""
-        pitch = padded(self.depth, self.lanes)
+        pitch = cut_width(self.depth, self.lanes)
         return pitch if 4 * pitch % (SET_PERIOD_BYTES // 2) else pitch + max(self.lanes, 16)
 
     @property
