@@ -36,7 +36,7 @@ def remembered() -> int:
 def test_a_pipeline_forgets(pipeline: str) -> None:
     with make_context():
         module = ir.Module.parse(NEGATED)
-        generic = list(module.body.operations)[0].operation.regions[0].blocks[0].operations[1].operation
+        generic = module.body.operations[0].operation.regions[0].blocks[0].operations[1].operation
         assert read_structured(generic) is not None
         assert remembered() > 0
         run_pipeline(module, pipeline)
