@@ -68,6 +68,7 @@ class VulkanAssumptions(BaseModel):
         dispatch_abi: How kernels receive their buffers.
         kernels: Number of SPIR-V modules looked at.
         images: Whether kernels have images, which only a device with the image layer gives them.
+        matrices: Cooperative matrices that kernels multiply, f16 into f32: rows, columns and terms of each product.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,6 +87,7 @@ class VulkanAssumptions(BaseModel):
     dispatch_abi: Literal["descriptors"] = "descriptors"
     kernels: int
     images: bool = False
+    matrices: tuple[tuple[int, int, int], ...] = ()
 
     def differences(self, device: VulkanDevice) -> list[str]:
         """Where `device` is not what the kernels assume, each as "wanted, given"."""
@@ -104,6 +106,10 @@ class VulkanAssumptions(BaseModel):
         missing = [name for name in self.capabilities if name not in device.capabilities]
         if missing:
             found.append(f"{', '.join(missing)}, the device lacks {'it' if len(missing) == 1 else 'them'}")
+        unknown = [shape for shape in self.matrices if shape not in device.matrices]
+        if unknown:
+            known = ", ".join(map(_by, sorted(device.matrices))) or "none"
+            found.append(f"cooperative matrices of {', '.join(map(_by, unknown))}, the device has {known}")
         limits: list[tuple[str, int, int]] = [
             *(
                 (f"workgroups of {wanted} along {axis}", wanted, given)
@@ -182,6 +188,7 @@ def vulkan_assumptions(vmfb: Path, target: TargetDescription, binding_bytes: int
         binding_bytes=binding_bytes,
         kernels=len(needs),
         images=uses_images(vmfb),
+        matrices=tuple(sorted(set[tuple[int, int, int]]().union(*(kernel.matrices for kernel in needs)))),
     )
 
 
@@ -225,6 +232,10 @@ def _union(sets: Iterable[set[str]]) -> tuple[str, ...]:
 def _largest_extents(needs: list[KernelNeeds]) -> tuple[int, int, int]:
     x, y, z = (max(kernel.workgroup_size[axis] for kernel in needs) for axis in range(3))
     return x, y, z
+
+
+def _by(extents: tuple[int, int, int]) -> str:
+    return "x".join(map(str, extents))
 
 
 def _dotted(version: tuple[int, int]) -> str:

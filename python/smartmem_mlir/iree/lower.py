@@ -116,9 +116,17 @@ def vulkan_attr(target: TargetDescription, vulkan: VulkanTarget) -> DictAttr:
                 "image_layers": IntegerAttr.get(i64, vulkan.max_image_layers),
                 "texel_elements": IntegerAttr.get(i64, vulkan.max_texel_buffer_elements),
                 "half": BoolAttr.get("b16" in vulkan.storage),
+                **({"matrices": _matrices_attr(vulkan)} if vulkan.cooperative_matrices else {}),
                 **({"memory_rates": _memory_rates_attr(vulkan.memory_rates)} if vulkan.memory_rates else {}),
             }
         )
+
+
+def _matrices_attr(vulkan: VulkanTarget) -> DictAttr:
+    i64 = IntegerType.get_signless(64)
+    numbers = {**vulkan.cooperative_matrices.model_dump(), "subgroup": vulkan.subgroup_sizes[0]}  # type: ignore[union-attr]
+    extents = {name: IntegerAttr.get(i64, number) for name, number in numbers.items()}
+    return DictAttr.get({**extents, "emulated": BoolAttr.get(False)})
 
 
 def _memory_rates_attr(rates: VulkanMemoryRates) -> DictAttr:

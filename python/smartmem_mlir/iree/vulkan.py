@@ -43,6 +43,7 @@ _FEATURES: dict[str, dict[str, tuple[str, ...]]] = {
         "vulkanMemoryModelDeviceScope": ("VulkanMemoryModelDeviceScope",),
     },
     "VkPhysicalDeviceBufferDeviceAddressFeatures": {"bufferDeviceAddress": ("PhysicalStorageBufferAddresses",)},
+    "VkPhysicalDeviceCooperativeMatrixFeaturesKHR": {"cooperativeMatrix": ("CooperativeMatrixKHR",)},
     "VkPhysicalDeviceShaderIntegerDotProductFeatures": {
         "shaderIntegerDotProduct": (
             "DotProduct",
@@ -80,6 +81,7 @@ class VulkanDevice:
         max_shared_memory_bytes: Workgroup memory.
         max_storage_buffers: Storage buffers bound to one kernel.
         max_storage_buffer_bytes: Size of one binding.
+        matrices: Cooperative matrices of f16 whose product a subgroup adds to one of f32: rows, columns and terms.
     """
 
     index: int
@@ -94,6 +96,7 @@ class VulkanDevice:
     max_shared_memory_bytes: int
     max_storage_buffers: int
     max_storage_buffer_bytes: int
+    matrices: frozenset[tuple[int, int, int]] = frozenset()
 
     @property
     def iree_path(self) -> str:
@@ -121,7 +124,7 @@ def vulkan_devices() -> list[VulkanDevice]:
             handles = list(vk.vkEnumeratePhysicalDevices(instance))
         except (vk.VkError, vk.VkException) as error:
             raise DeviceError(f"Vulkan cannot list its devices ({error})", hint=_NO_LOADER) from error
-        return [_describe(vk, index, handle) for index, handle in enumerate(handles)]
+        return [_describe(vk, instance, index, handle) for index, handle in enumerate(handles)]
 
 
 @contextmanager
@@ -141,7 +144,7 @@ def _instance(vk: Any) -> Iterator[Any]:
         vk.vkDestroyInstance(instance, None)
 
 
-def _describe(vk: Any, index: int, handle: Any) -> VulkanDevice:
+def _describe(vk: Any, instance: Any, index: int, handle: Any) -> VulkanDevice:
     # What a driver does not know stays zero: the structures are allocated cleared.
     subgroup = vk.VkPhysicalDeviceSubgroupProperties()
     driver = vk.VkPhysicalDeviceDriverProperties(pNext=subgroup)
@@ -180,6 +183,18 @@ def _describe(vk: Any, index: int, handle: Any) -> VulkanDevice:
         max_shared_memory_bytes=int(limits.maxComputeSharedMemorySize),
         max_storage_buffers=int(limits.maxPerStageDescriptorStorageBuffers),
         max_storage_buffer_bytes=int(limits.maxStorageBufferRange),
+        matrices=_matrices(vk, instance, handle) if "CooperativeMatrixKHR" in capabilities else frozenset(),
+    )
+
+
+def _matrices(vk: Any, instance: Any, handle: Any) -> frozenset[tuple[int, int, int]]:
+    list_properties = vk.vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")
+    half, single = vk.VK_COMPONENT_TYPE_FLOAT16_KHR, vk.VK_COMPONENT_TYPE_FLOAT32_KHR
+    wanted = (half, half, single, single, vk.VK_SCOPE_SUBGROUP_KHR)
+    return frozenset(
+        (int(each.MSize), int(each.NSize), int(each.KSize))
+        for each in list_properties(handle)
+        if (each.AType, each.BType, each.CType, each.ResultType, each.scope) == wanted
     )
 
 

@@ -122,6 +122,20 @@ class VulkanMemoryRates(Document):
     dispatch_ns: Rate = 3000.0
 
 
+class CooperativeMatrixShape(Document):
+    """Matrices of f16 whose product a subgroup adds to one of f32 (`VK_KHR_cooperative_matrix`).
+
+    Args:
+        rows: Rows of the left factor (M of Vulkan's properties).
+        lanes: Columns of the right factor (N).
+        terms: Columns of the left factor (K).
+    """
+
+    rows: Annotated[int, Field(ge=8, le=64)]
+    lanes: Annotated[int, Field(ge=8, le=64)]
+    terms: Annotated[int, Field(ge=8, le=64)]
+
+
 class VulkanTarget(Document):
     """Code for a Vulkan device through SPIR-V: what kernels may use, and the limits they must stay within.
 
@@ -147,6 +161,8 @@ class VulkanTarget(Document):
         lanes: f32 multiply-adds that the device starts in one cycle, on all its cores: how far kernels divide their
             work.
         registers: 32-bit registers of one core. Loops over sums are unrolled as far as they go; by default not at all.
+        cooperative_matrices: Small matrices that it multiplies, for contractions of f16; none by default. Needs exactly
+            one size in `subgroup_sizes`.
         roofline: What it can do at most, for predictions; kernels do not depend on it.
     """
 
@@ -172,6 +188,7 @@ class VulkanTarget(Document):
     memory_rates: VulkanMemoryRates | None = None
     lanes: Annotated[int, Field(ge=4, le=1 << 20)] = 1024
     registers: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    cooperative_matrices: CooperativeMatrixShape | None = None
     roofline: Roofline | None = None
 
     @model_validator(mode="after")
@@ -180,6 +197,8 @@ class VulkanTarget(Document):
             raise ValueError("subgroup_sizes lists a size twice")
         if self.subgroup_operations and len(self.subgroup_sizes) != 1:
             raise ValueError("subgroup_operations needs exactly one size in subgroup_sizes")
+        if self.cooperative_matrices and len(self.subgroup_sizes) != 1:
+            raise ValueError("cooperative_matrices needs exactly one size in subgroup_sizes")
         return self
 
 

@@ -34,6 +34,8 @@ OP_U_GREATER_THAN, OP_U_GREATER_THAN_EQUAL, OP_U_LESS_THAN, OP_U_LESS_THAN_EQUAL
 OP_S_GREATER_THAN, OP_S_GREATER_THAN_EQUAL, OP_S_LESS_THAN, OP_S_LESS_THAN_EQUAL = 173, 175, 177, 179
 OP_CONTROL_BARRIER, OP_MEMORY_BARRIER = 224, 225
 OP_PHI, OP_LOOP_MERGE, OP_SELECTION_MERGE, OP_LABEL = 245, 246, 247, 248
+OP_TYPE_COOPERATIVE_MATRIX, OP_COOPERATIVE_MATRIX_LOAD, OP_COOPERATIVE_MATRIX_STORE = 4456, 4457, 4458
+OP_COOPERATIVE_MATRIX_MUL_ADD = 4459
 OP_BRANCH, OP_BRANCH_CONDITIONAL, OP_RETURN, OP_UNREACHABLE = 249, 250, 253, 255
 MERGES = frozenset({OP_LOOP_MERGE, OP_SELECTION_MERGE})
 TERMINATORS = frozenset(range(249, 256))
@@ -54,7 +56,36 @@ SUBGROUP_BUILTINS = frozenset({36, 37, 38, 39, 40, 41, 4416, 4417, 4418, 4419, 4
 
 # Instructions without a result that have an id as first operand: stores, branches, names, decorations and so on.
 _WITHOUT_RESULT = frozenset(
-    {5, 6, 10, 11, 14, 15, 16, 17, 62, 63, 71, 72, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255, 224, 225, 228}
+    {
+        *(
+            5,
+            6,
+            10,
+            11,
+            14,
+            15,
+            16,
+            17,
+            62,
+            63,
+            71,
+            72,
+            246,
+            247,
+            248,
+            249,
+            250,
+            251,
+            252,
+            253,
+            254,
+            255,
+            224,
+            225,
+            228,
+        ),
+        OP_COOPERATIVE_MATRIX_STORE,
+    }
 )
 # Instructions whose operands are not all ids: how many ids there are, after result type and result where there is one,
 # before literals follow. The rest of the instructions that matter here have ids only.
@@ -68,6 +99,9 @@ _LEADING_IDS = {
     OP_LOOP_MERGE: 2,
     OP_SELECTION_MERGE: 1,
     OP_BRANCH_CONDITIONAL: 3,
+    OP_COOPERATIVE_MATRIX_LOAD: 3,
+    OP_COOPERATIVE_MATRIX_STORE: 4,
+    OP_COOPERATIVE_MATRIX_MUL_ADD: 3,
 }
 
 
@@ -123,7 +157,7 @@ class SpirvModule:
         return {
             entry.operands[position]: entry
             for entry in self.instructions
-            for position in [0 if OP_TYPE_VOID <= entry.opcode < OP_TYPE_FORWARD_POINTER else 1]
+            for position in [0 if _is_type(entry.opcode) else 1]
             if entry.opcode not in _WITHOUT_RESULT and len(entry.operands) > position
         }
 
@@ -152,11 +186,15 @@ def id_operands(entry: Instruction) -> tuple[int, ...]:
     """The ids that an instruction computes its result from, or acts on."""
     if entry.opcode in (OP_CONSTANT, OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE):
         return ()
-    if entry.opcode < 43:
+    if entry.opcode < 43 or _is_type(entry.opcode):
         # Types, names and modes: literals and types only, apart from OpExtInst.
         return entry.operands[4:] if entry.opcode == OP_EXT_INST else ()
     operands = entry.operands if entry.opcode in _WITHOUT_RESULT else entry.operands[2:]
     return operands[: _LEADING_IDS.get(entry.opcode, len(operands))]
+
+
+def _is_type(opcode: int) -> bool:
+    return OP_TYPE_VOID <= opcode < OP_TYPE_FORWARD_POINTER or opcode == OP_TYPE_COOPERATIVE_MATRIX
 
 
 def find_modules(data: bytes | bytearray) -> Iterator[SpirvModule]:

@@ -24,6 +24,9 @@ _CAPABILITIES = {
     6033: "AtomicFloat32AddEXT",
 }  # fmt: skip
 
+_FACTORS = (0, 1)
+"""Uses of a cooperative matrix: the left and the right factor. The other is the sum."""
+
 
 @dataclass
 class KernelNeeds:
@@ -38,6 +41,7 @@ class KernelNeeds:
         storage_buffers: Number of storage buffer variables.
         assumes_subgroup_size: Whether results can depend on the subgroup size: by a subgroup instruction, built-in or
             barrier, or because threads share memory without a barrier and so rely on running in lockstep.
+        matrices: Cooperative matrices that it multiplies, as rows, columns and terms (M, N, K) of each product.
     """
 
     version: tuple[int, int]
@@ -47,6 +51,7 @@ class KernelNeeds:
     shared_memory_bytes: int = 0
     storage_buffers: int = 0
     assumes_subgroup_size: bool = False
+    matrices: set[tuple[int, int, int]] = field(default_factory=set)
 
 
 def needs_of(module: SpirvModule) -> KernelNeeds:
@@ -55,6 +60,7 @@ def needs_of(module: SpirvModule) -> KernelNeeds:
     sizes: dict[int, int] = {}
     constants: dict[int, int] = {}
     pointees: dict[int, int] = {}
+    factors: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for opcode, operands, _ in module.instructions:
         if opcode == spv.OP_CAPABILITY:
             needs.capabilities.add(_CAPABILITIES.get(operands[0], f"Capability{operands[0]}"))
@@ -70,6 +76,10 @@ def needs_of(module: SpirvModule) -> KernelNeeds:
             sizes[operands[0]] = sum(sizes.get(member, 0) for member in operands[1:])
         elif opcode == spv.OP_TYPE_POINTER:
             pointees[operands[0]] = operands[2]
+        elif opcode == spv.OP_TYPE_COOPERATIVE_MATRIX:
+            _, _, _, rows, columns, use = operands
+            if constants[use] in _FACTORS:
+                factors[constants[use]].append((constants[rows], constants[columns]))
         elif opcode == spv.OP_CONSTANT:
             constants[operands[1]] = operands[2]
         elif opcode == spv.OP_VARIABLE and operands[2] == spv.STORAGE_WORKGROUP:
@@ -78,6 +88,9 @@ def needs_of(module: SpirvModule) -> KernelNeeds:
             needs.storage_buffers += 1
         elif _sees_subgroup(opcode, operands, constants):
             needs.assumes_subgroup_size = True
+    needs.matrices = {
+        (rows, columns, terms) for rows, terms in factors[0] for other, columns in factors[1] if other == terms
+    }
     for mode in module.workgroup_sizes:
         x, y, z = mode.operands[2:5]
         needs.workgroup_size = max(needs.workgroup_size, (x, y, z), key=prod)

@@ -13,15 +13,17 @@ from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.groups import is_argument, is_f16, is_f32, parameter, read_rows, reads_after_sum
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
+from smartmem_mlir.kernels.spirv.choice import plan_contraction
 from smartmem_mlir.kernels.spirv.contraction import ContractionShader
+from smartmem_mlir.kernels.spirv.cooperative import CooperativeShader
+from smartmem_mlir.kernels.spirv.cooperative_plan import MatrixPlan
+from smartmem_mlir.kernels.spirv.limits import GpuLimits
 from smartmem_mlir.kernels.spirv.placements import ImageShape
 from smartmem_mlir.kernels.spirv.plan import (
     Direction,
-    GpuLimits,
     Operand,
     ShaderPlan,
     direction_of,
-    plan_contraction,
 )
 from smartmem_mlir.kernels.spirv.routes import find_route, fits_image, fits_packed, packed_shape
 from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, plan_rows
@@ -132,8 +134,12 @@ def contraction_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
         tuple(dict.fromkeys(read.value for read in reads if is_argument(read.value))),
         group.output.value,
         tuple(uses),
-        lambda bindings: ContractionShader(plan, bindings).emit,
+        lambda bindings: _shader(plan, bindings).emit,
     )
+
+
+def _shader(plan: ShaderPlan, bindings: Mapping[ir.Value, Binding]) -> ContractionShader:
+    return CooperativeShader(plan, bindings) if isinstance(plan, MatrixPlan) else ContractionShader(plan, bindings)
 
 
 def row_kernel(op: ir.Operation, limits: GpuLimits) -> Kernel | None:
@@ -168,6 +174,9 @@ def _never(image: ImageShape) -> bool:
 
 def _factor_use(plan: ShaderPlan, operand: Operand) -> Use:
     direction = operand.direction
+    if isinstance(plan, MatrixPlan):
+        # Matrices are loaded from buffers, by pointers to elements.
+        return Use(operand.value, Direction.NONE, _never, factor_bytes(plan, operand))
     if direction is Direction.TERMS and plan.step != WIDTH:
         direction = Direction.NONE
     if operand is plan.rhs and plan.packed:

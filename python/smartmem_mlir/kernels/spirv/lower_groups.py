@@ -18,11 +18,13 @@ from smartmem_mlir.kernels.groups import (
     without_operands,
 )
 from smartmem_mlir.kernels.spirv.assign import Choice, MemoryRates, Storage, assign_memories
+from smartmem_mlir.kernels.spirv.cooperative_plan import MatrixPlan
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
 from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, pack, row_kernel
+from smartmem_mlir.kernels.spirv.limits import CooperativeMatrices, GpuLimits
 from smartmem_mlir.kernels.spirv.metadata import COPY_STEM
 from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Placement
-from smartmem_mlir.kernels.spirv.plan import GpuLimits, ShaderPlan
+from smartmem_mlir.kernels.spirv.plan import ShaderPlan
 from smartmem_mlir.kernels.spirv.shader import Interface, assemble
 from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Vectors, place_in
 from smartmem_mlir.kernels.spirv.sums import sum_kernel
@@ -37,8 +39,9 @@ from smartmem_mlir.transforms.symbols import symbols, unique
 ATTRIBUTE = "smartmem.vulkan_device"
 """Module attribute, a dictionary: `invocations`, `shared_bytes`, `workgroups` (x, y), `lanes`, `registers`,
 `spirv_version`, `executable_target` (IREE's attribute as text), `half` (buffers may hold f16), `image_extent`,
-`image_layers`, `texel_elements`, and where they are known `memory_rates` (buffer, image, texel_buffer
-in GB/s, dispatch_ns, and perhaps window_image)."""
+`image_layers`, `texel_elements`, where it has some `matrices` (`rows`, `lanes`, `terms`, `subgroup`, and `emulated`
+where threads compute their products), and where they are known `memory_rates` (buffer, image, texel_buffer in GB/s,
+dispatch_ns, and perhaps window_image)."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,12 @@ class _Lowering:
                 kind = Vectors if kernel.is_whole(value) else Elements
                 bindings[value] = kind(symbol, writable, half)
         interface = Interface(
-            name, tuple(bindings.values()), plan.invocations, plan.shared_vectors, self.device.spirv_version
+            name,
+            tuple(bindings.values()),
+            plan.invocations,
+            plan.shared_vectors,
+            self.device.spirv_version,
+            isinstance(plan, MatrixPlan) and not plan.matrices.emulated,
         )
         binary = assemble(interface, kernel.emit(bindings))
         self._add_shader(name, binary, len(kernel.arguments), plan.workgroups)
@@ -265,6 +273,7 @@ def read_device(op: ir.Operation) -> Device:
             numbers["lanes"],
             ir.BoolAttr(attribute["half"]).value,
             numbers["registers"],
+            _read_matrices(attribute),
         ),
         ir.StringAttr(attribute["spirv_version"]).value,
         ir.StringAttr(attribute["executable_target"]).value,
@@ -275,6 +284,14 @@ def read_device(op: ir.Operation) -> Device:
         ),
         _read_rates(attribute),
     )
+
+
+def _read_matrices(attribute: ir.DictAttr) -> CooperativeMatrices | None:
+    if "matrices" not in attribute:
+        return None
+    matrices = ir.DictAttr(attribute["matrices"])
+    extents = {name: ir.IntegerAttr(matrices[name]).value for name in ("rows", "lanes", "terms", "subgroup")}
+    return CooperativeMatrices(**extents, emulated=ir.BoolAttr(matrices["emulated"]).value)
 
 
 def _read_rates(attribute: ir.DictAttr) -> MemoryRates | None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import product
 from math import prod
-from operator import itemgetter
 
 from mlir import ir
 
 from smartmem_mlir.index_maps.expr import Dim, Expr, dim
-from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, LANE, PANEL, ROW, SplitAddress, Tiling, split_address
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW, SplitAddress, Tiling, split_address
 from smartmem_mlir.kernels.groups import reads_after_sum
+from smartmem_mlir.kernels.spirv.limits import CORE_LANES, GpuLimits
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read, whole
 from smartmem_mlir.transforms.view_ops import shape_of
@@ -27,12 +27,10 @@ from smartmem_mlir.transforms.view_ops import shape_of
 _MOST_ROWS = 8
 _INVOCATIONS = (256, 128)
 """Sizes of workgroups. Larger ones wait for each other and gain nothing; smaller ones spread more evenly over cores."""
-_CORE_LANES = 128
-"""Of `lanes`, those that share registers and start one workgroup's threads: what counts as a core."""
 _WARP = 32
-_LOAD_LATENCY = 400
+LOAD_LATENCY = 400
 """Cycles from a load to its use: what a thread waits for where no other hides it."""
-_LOAD_ISSUE = 4
+LOAD_ISSUE = 4
 """Cycles that a load of a vector keeps a thread's lane busy, in multiply-adds."""
 _OTHER_REGISTERS = 32
 """Registers of a thread beside sums and factors: addresses, above all."""
@@ -47,32 +45,6 @@ class Direction(Enum):
     """Neighbours along the innermost sum."""
     NONE = auto()
     """One element at a time."""
-
-
-@dataclass(frozen=True)
-class GpuLimits:
-    """What a device can hold, and how much it takes to fill it.
-
-    Args:
-        invocations: Threads of a workgroup.
-        shared_bytes: Workgroup memory.
-        workgroups: Workgroups along x and y.
-        lanes: f32 multiply-adds of all cores in one cycle.
-        half: Whether buffers may hold f16.
-        registers: 32-bit registers of one core; 0 where nobody has measured what is gained by using them.
-    """
-
-    invocations: int
-    shared_bytes: int
-    workgroups: tuple[int, int]
-    lanes: int
-    half: bool = False
-    registers: int = 0
-
-    @property
-    def cores(self) -> int:
-        """How many workgroups run at once, side by side."""
-        return max(1, self.lanes // _CORE_LANES)
 
 
 @dataclass(frozen=True)
@@ -156,29 +128,24 @@ class ShaderPlan:
         return (*extents[:-1], extents[-1] // self.step) if extents else ()
 
 
-def plan_contraction(group: ContractionGroup, limits: GpuLimits, constant_rhs: bool) -> ShaderPlan | None:
-    """Chooses lanes, loads and tiles: those of the least modelled time.
+def contraction_plans(group: ContractionGroup, constant_rhs: bool) -> Iterator[ShaderPlan]:
+    """Every choice of factors, lanes and loads, for one thread.
 
     Args:
         group: What to compute.
-        limits: Of the device.
         constant_rhs: Whether the right factor is known at compile time, so that it can be stored in any order.
-
-    Returns:
-        None when an address is no sum that a kernel can evaluate.
     """
-    attempts = [(group, constant_rhs)]
+    yield from _load_plans(group, constant_rhs)
     if group.lhs.view is None:
-        attempts.append((replace(group, lhs=whole(group.rhs), rhs=group.lhs.reads[0]), False))
-    shaped = (
-        (_cycles(placed, limits) + after, placed)
-        for factors, packed in attempts
-        for plan in _load_plans(factors, packed)
-        for accesses in [_accesses_after_sum(plan)]
-        for placed in _shapes(plan, limits)
-        for after in [placed.rows * accesses * _LOAD_ISSUE * _waves(placed, limits)]
-    )
-    return min(shaped, key=itemgetter(0), default=(0.0, None))[1]
+        yield from _load_plans(replace(group, lhs=whole(group.rhs), rhs=group.lhs.reads[0]), False)
+
+
+def tiled_plans(plan: ShaderPlan, limits: GpuLimits) -> Iterator[tuple[float, ShaderPlan]]:
+    """A plan with every tile and workgroup that fits, each with its modelled time in cycles."""
+    accesses = accesses_after_sum(plan)
+    for placed in _shapes(plan, limits):
+        after = placed.rows * accesses * LOAD_ISSUE * _waves(placed, limits)
+        yield _cycles(placed, limits) + after, placed
 
 
 def _shapes(plan: ShaderPlan, limits: GpuLimits) -> Iterator[ShaderPlan]:
@@ -349,18 +316,18 @@ def _cycles(plan: ShaderPlan, limits: GpuLimits) -> float:
             loads += count * (plan.step / WIDTH if operand.direction is Direction.TERMS else plan.step)
     trips = prod(plan.trips) / plan.splits
     waves = _waves(plan, limits)
-    issue = WIDTH * plan.rows * plan.step + _LOAD_ISSUE * loads
-    gather = plan.rows * (plan.splits + 4) * _LOAD_ISSUE * waves if plan.splits > 1 else 0.0
-    return trips * max(_LOAD_LATENCY, waves * issue) + gather
+    issue = WIDTH * plan.rows * plan.step + LOAD_ISSUE * loads
+    gather = plan.rows * (plan.splits + 4) * LOAD_ISSUE * waves if plan.splits > 1 else 0.0
+    return trips * max(LOAD_LATENCY, waves * issue) + gather
 
 
 def _waves(plan: ShaderPlan, limits: GpuLimits) -> float:
     """How often the lanes of a core go over what it is given; the core with the most workgroups decides."""
     rounds = -(-prod(plan.workgroups) // limits.cores)
-    return max(1.0, rounds * plan.invocations / _CORE_LANES)
+    return max(1.0, rounds * plan.invocations / CORE_LANES)
 
 
-def _accesses_after_sum(plan: ShaderPlan) -> int:
+def accesses_after_sum(plan: ShaderPlan) -> int:
     """Loads and stores of one vector of sums, its result and what is read for it: the same for all shapes."""
     group, count = plan.group, 0
     for read in (*reads_after_sum(group), group.output):
@@ -368,6 +335,3 @@ def _accesses_after_sum(plan: ShaderPlan) -> int:
         whole = address is not None and direction_of(read.value, address, plan.tiling) is Direction.LANES
         count += 1 if whole else WIDTH
     return count
-
-
-__all__ = ["LANE", "Direction", "GpuLimits", "Operand", "ShaderPlan", "plan_contraction"]

@@ -16,7 +16,7 @@ from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling
 from smartmem_mlir.kernels.row_tilings import RowTiling, row_tilings
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
-from smartmem_mlir.kernels.spirv.plan import GpuLimits
+from smartmem_mlir.kernels.spirv.limits import GpuLimits
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup, combination

@@ -22,6 +22,15 @@ _LOWERING = (
     "canonicalize,cse)"
 )
 _SHARED = "shared"
+_BUILT_INS = {
+    "local_invocation_index": ("LocalInvocationIndex", "i32"),
+    "workgroup_id": ("WorkgroupId", "vector<3xi32>"),
+    "subgroup_id": ("SubgroupId", "i32"),
+}
+# Their loads and stores are ordered by the rules of Vulkan's memory model, and SPIR-V asks for it.
+_COOPERATIVE = ("CooperativeMatrixKHR", "Float16", "GroupNonUniform", "VulkanMemoryModel")
+_COOPERATIVE_EXTENSION = "SPV_KHR_cooperative_matrix"
+_COOPERATIVE_VERSION = "1.6"
 _VEC4 = "vector<4xf32>"
 
 
@@ -35,6 +44,7 @@ class Interface:
         invocations: Threads of a workgroup, along one dimension.
         shared_vectors: Vectors of four f32 in workgroup memory.
         version: SPIR-V version, such as "1.3".
+        cooperative: Whether it multiplies cooperative matrices.
     """
 
     name: str
@@ -42,19 +52,34 @@ class Interface:
     invocations: int
     shared_vectors: int = 0
     version: str = "1.3"
+    cooperative: bool = False
 
     @property
     def capabilities(self) -> list[str]:
         """SPIR-V capabilities that the shader declares."""
-        return sorted({"Shader"}.union(*(binding.capabilities for binding in self.bindings)))
+        needed = _COOPERATIVE if self.cooperative else ()
+        return sorted({"Shader", *needed}.union(*(binding.capabilities for binding in self.bindings)))
+
+    @property
+    def inputs(self) -> list[str]:
+        """Built-in variables that it reads."""
+        return [name for name in _BUILT_INS if name != "subgroup_id" or self.cooperative]
+
+    @property
+    def variables(self) -> list[str]:
+        """What its entry point lists: before SPIR-V 1.4 its inputs, since then all that it uses."""
+        if not self.cooperative:
+            return self.inputs
+        return [*self.inputs, *(binding.name for binding in self.bindings), *([_SHARED] if self.shared_vectors else [])]
 
 
 class Thread:
     """The invocation that runs a body: who it is, and what it shares with its workgroup."""
 
     def __init__(self, interface: Interface) -> None:
-        self.local = self._load_builtin("local_invocation_index", "i32")
-        workgroup = self._load_builtin("workgroup_id", "vector<3xi32>")
+        self._cooperative = interface.cooperative
+        self.local = self._load_builtin("local_invocation_index")
+        workgroup = self._load_builtin("workgroup_id")
         self._workgroup = [
             _spirv("CompositeExtract", "i32", [workgroup], indices=ir.Attribute.parse(f"[{axis} : i32]"))
             for axis in range(2)
@@ -70,32 +95,52 @@ class Thread:
         """Its workgroup's index along x and y."""
         return self._workgroup[0], self._workgroup[1]
 
+    @property
+    def subgroup(self) -> ir.Value:
+        """The number of its subgroup in the workgroup; of a kernel with cooperative matrices."""
+        return self._load_builtin("subgroup_id")
+
     def share(self, at: ir.Value, value: ir.Value) -> None:
         """Writes a vector to workgroup memory."""
-        ir.Operation.create("spirv.Store", operands=[self._shared_pointer(at), value])
+        ir.Operation.create(
+            "spirv.Store", operands=[self.shared_pointer(at), value], attributes=self._access("memory_access")
+        )
 
     def shared(self, at: ir.Value) -> ir.Value:
         """A vector of workgroup memory."""
-        return _spirv("Load", _VEC4, [self._shared_pointer(at)])
+        return _spirv("Load", _VEC4, [self.shared_pointer(at)], **self._access("memory_access"))
+
+    @property
+    def shared_access(self) -> ir.Attribute:
+        """How a kernel with cooperative matrices accesses what other threads see."""
+        return ir.Attribute.parse("#spirv.memory_access<NonPrivatePointer>")
 
     def barrier(self) -> None:
         """Waits for the whole workgroup, and sees what it shared. All of its threads must come here."""
         scope = ir.Attribute.parse("#spirv.scope<Workgroup>")
+        visible = "|MakeAvailable|MakeVisible" if self._cooperative else ""
         ir.Operation.create(
             "spirv.ControlBarrier",
             attributes={
                 "execution_scope": scope,
                 "memory_scope": scope,
-                "memory_semantics": ir.Attribute.parse("#spirv.memory_semantics<AcquireRelease|WorkgroupMemory>"),
+                "memory_semantics": ir.Attribute.parse(
+                    f"#spirv.memory_semantics<AcquireRelease|WorkgroupMemory{visible}>"
+                ),
             },
         )
 
-    def _shared_pointer(self, at: ir.Value) -> ir.Value:
+    def shared_pointer(self, at: ir.Value) -> ir.Value:
+        """To a vector of workgroup memory."""
         assert self._shared is not None, "the interface has no workgroup memory"
         return _spirv("AccessChain", _pointer(_VEC4, "Workgroup"), [self._shared, at])
 
+    def _access(self, name: str) -> dict[str, ir.Attribute]:
+        return {name: self.shared_access} if self._cooperative else {}
+
     @staticmethod
-    def _load_builtin(name: str, type_: str) -> ir.Value:
+    def _load_builtin(name: str) -> ir.Value:
+        _, type_ = _BUILT_INS[name]
         return _spirv("Load", type_, [_address(name, _pointer(type_, "Input"))])
 
 
@@ -112,9 +157,11 @@ def assemble(interface: Interface, body: Body) -> bytes:
     """
     with ir.Location.unknown():
         module = ir.Module.create()
-        triple = _triple(interface.version, interface.capabilities)
+        version = _COOPERATIVE_VERSION if interface.cooperative else interface.version
+        extensions = [_COOPERATIVE_EXTENSION] if interface.cooperative else []
+        triple = _triple(version, interface.capabilities, extensions)
         # MLIR asks for f16 arithmetic where values of that type are converted; SPIR-V asks for storage only.
-        allowed = _triple(interface.version, [*interface.capabilities, "Float16"])
+        allowed = _triple(version, [*interface.capabilities, "Float16"], extensions)
         module.operation.attributes["spirv.target_env"] = ir.Attribute.parse(
             f"#spirv.target_env<{allowed}, #spirv.resource_limits<>>"
         )
@@ -130,13 +177,14 @@ def assemble(interface: Interface, body: Body) -> bytes:
         return _with_metadata(serialize_spirv(_as_spirv_module(module, interface, triple)), interface)
 
 
-def _triple(version: str, capabilities: Sequence[str]) -> str:
-    return f"#spirv.vce<v{version}, [{', '.join(capabilities)}], []>"
+def _triple(version: str, capabilities: Sequence[str], extensions: Sequence[str]) -> str:
+    return f"#spirv.vce<v{version}, [{', '.join(capabilities)}], [{', '.join(extensions)}]>"
 
 
 def _variables(interface: Interface) -> None:
-    _variable("local_invocation_index", _pointer("i32", "Input"), built_in="LocalInvocationIndex")
-    _variable("workgroup_id", _pointer("vector<3xi32>", "Input"), built_in="WorkgroupId")
+    for name in interface.inputs:
+        built_in, type_ = _BUILT_INS[name]
+        _variable(name, _pointer(type_, "Input"), built_in=built_in)
     for number, binding in enumerate(interface.bindings):
         _variable(binding.name, ir.Type.parse(binding.pointer_type), binding=number)
     if interface.shared_vectors:
@@ -156,14 +204,15 @@ def _variable(name: str, type_: ir.Type, built_in: str | None = None, binding: i
 def _as_spirv_module(module: ir.Module, interface: Interface, triple: str) -> ir.Operation:
     """Moves the lowered operations into a `spirv.module` with an entry point."""
     name = ir.FlatSymbolRefAttr.get(interface.name)
-    inputs = [ir.FlatSymbolRefAttr.get(builtin) for builtin in ("local_invocation_index", "workgroup_id")]
+    variables = [ir.FlatSymbolRefAttr.get(variable) for variable in interface.variables]
+    memory = "Vulkan" if interface.cooperative else "GLSL450"
     contents = list(module.body.operations)
     with ir.InsertionPoint(module.body):
         made = ir.Operation.create(
             "spirv.module",
             attributes={
                 "addressing_model": ir.Attribute.parse("#spirv.addressing_model<Logical>"),
-                "memory_model": ir.Attribute.parse("#spirv.memory_model<GLSL450>"),
+                "memory_model": ir.Attribute.parse(f"#spirv.memory_model<{memory}>"),
                 "vce_triple": ir.Attribute.parse(triple),
             },
             regions=1,
@@ -177,7 +226,7 @@ def _as_spirv_module(module: ir.Module, interface: Interface, triple: str) -> ir
             attributes={
                 "execution_model": ir.Attribute.parse("#spirv.execution_model<GLCompute>"),
                 "fn": name,
-                "interface": ir.ArrayAttr.get(inputs),
+                "interface": ir.ArrayAttr.get(variables),
             },
         )
         size = [ir.IntegerAttr.get(ir.IntegerType.get_signless(32), n) for n in (interface.invocations, 1, 1)]

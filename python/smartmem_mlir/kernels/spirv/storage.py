@@ -83,7 +83,8 @@ class _Buffer(Binding):
         array = f"!spirv.rtarray<{self._stored}, stride={self.width * (2 if self.half else 4)}>"
         return f"!spirv.ptr<!spirv.struct<({array} [0{access}])>, StorageBuffer>"
 
-    def _pointer(self, at: ir.Value) -> ir.Value:
+    def pointer(self, at: ir.Value) -> ir.Value:
+        """To what one access reads or writes, counted in such."""
         zero = ir.Operation.create(
             "spirv.Constant", [integers.i32()], attributes={"value": ir.IntegerAttr.get(integers.i32(), 0)}
         ).results[0]
@@ -91,12 +92,12 @@ class _Buffer(Binding):
         return ir.Operation.create("spirv.AccessChain", [type_], [self.variable, zero, at]).results[0]
 
     def _load(self, at: ir.Value) -> ir.Value:
-        loaded = ir.Operation.create("spirv.Load", [ir.Type.parse(self._stored)], [self._pointer(at)]).results[0]
+        loaded = ir.Operation.create("spirv.Load", [ir.Type.parse(self._stored)], [self.pointer(at)]).results[0]
         return self._convert(loaded, "f32" if self.width == 1 else _VECTOR) if self.half else loaded
 
     def _store(self, at: ir.Value, value: ir.Value) -> None:
         stored = self._convert(value, self._stored) if self.half else value
-        ir.Operation.create("spirv.Store", operands=[self._pointer(at), stored])
+        ir.Operation.create("spirv.Store", operands=[self.pointer(at), stored])
 
     @staticmethod
     def _convert(value: ir.Value, type_: str) -> ir.Value:

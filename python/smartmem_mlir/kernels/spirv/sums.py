@@ -15,7 +15,7 @@ from mlir.dialects import arith, linalg
 
 from smartmem_mlir.index_maps.expr import Dim, dim
 from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel
-from smartmem_mlir.kernels.spirv.plan import GpuLimits
+from smartmem_mlir.kernels.spirv.limits import GpuLimits
 from smartmem_mlir.transforms.row_group import combination
 from smartmem_mlir.transforms.structured import (
     StructuredOp,
