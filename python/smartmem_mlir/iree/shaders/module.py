@@ -56,37 +56,8 @@ SUBGROUP_BUILTINS = frozenset({36, 37, 38, 39, 40, 41, 4416, 4417, 4418, 4419, 4
 
 # Instructions without a result that have an id as first operand: stores, branches, names, decorations and so on.
 _WITHOUT_RESULT = frozenset(
-    {
-        *(
-            5,
-            6,
-            10,
-            11,
-            14,
-            15,
-            16,
-            17,
-            62,
-            63,
-            71,
-            72,
-            246,
-            247,
-            248,
-            249,
-            250,
-            251,
-            252,
-            253,
-            254,
-            255,
-            224,
-            225,
-            228,
-        ),
-        OP_COOPERATIVE_MATRIX_STORE,
-    }
-)
+    {5, 6, 10, 11, 14, 15, 16, 17, 62, 63, 71, 72, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255, 224, 225, 228}
+) | {OP_COOPERATIVE_MATRIX_STORE}
 # Instructions whose operands are not all ids: how many ids there are, after result type and result where there is one,
 # before literals follow. The rest of the instructions that matter here have ids only.
 _LEADING_IDS = {

@@ -13,9 +13,9 @@ from itertools import product
 from math import prod
 
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.expr import Dim, Expr, dim
+from smartmem_mlir.index_maps.expr import Dim, Expr, dim, linearize
 from smartmem_mlir.index_maps.simplify import simplify_exprs
-from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress, Tiling
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, SplitAddress, Tiling
 from smartmem_mlir.kernels.groups import is_f16
 from smartmem_mlir.kernels.spirv.limits import CORE_LANES, CooperativeMatrices, GpuLimits
 from smartmem_mlir.kernels.spirv.plan import LOAD_ISSUE, LOAD_LATENCY, ShaderPlan, accesses_after_sum
@@ -163,6 +163,8 @@ def _left(plan: ShaderPlan, matrices: CooperativeMatrices) -> MatrixRead | None:
 def _right(plan: ShaderPlan, matrices: CooperativeMatrices) -> MatrixRead | None:
     """Lanes of the right factor: adjacent, or each with adjacent terms."""
     tiling, address = plan.tiling, plan.rhs.address
+    if plan.packed:
+        return _packed(tiling, matrices)
     split = _innermost(address, tiling)
     if split is None or _within_range(address.outer, tiling) != WIDTH * address.lanes:
         return None
@@ -177,6 +179,14 @@ def _right(plan: ShaderPlan, matrices: CooperativeMatrices) -> MatrixRead | None
     if not all(map(_is_aligned, (*simplify_exprs([starts], box), split[1]))):
         return None
     return MatrixRead(address.outer, address.inner, pitch, by_columns)
+
+
+def _packed(tiling: Tiling, matrices: CooperativeMatrices) -> MatrixRead:
+    """Of a weight that is stored matrix by matrix, each with adjacent terms: so a thread loads several at once."""
+    terms = tiling.reduction_extents
+    inner = linearize([dim(FIRST_REDUCTION + i) for i in range(len(terms))], terms) * matrices.lanes
+    # Read at panels with which matrices begin.
+    return MatrixRead(dim(PANEL) * (prod(terms) * WIDTH), inner, matrices.terms, by_columns=True)
 
 
 def _innermost(address: SplitAddress, tiling: Tiling) -> tuple[int, Expr] | None:

@@ -9,8 +9,6 @@ from math import prod
 from mlir import ir
 
 from smartmem_mlir.index_maps.box import Box
-from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
-from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.kernels.groups import is_argument, is_f16, is_f32, parameter, read_rows, reads_after_sum
 from smartmem_mlir.kernels.spirv.bodies import can_evaluate
 from smartmem_mlir.kernels.spirv.choice import plan_contraction
@@ -25,7 +23,7 @@ from smartmem_mlir.kernels.spirv.plan import (
     ShaderPlan,
     direction_of,
 )
-from smartmem_mlir.kernels.spirv.routes import find_route, fits_image, fits_packed, packed_shape
+from smartmem_mlir.kernels.spirv.routes import find_route, fits_image, fits_packed
 from smartmem_mlir.kernels.spirv.row_plan import RowShaderPlan, plan_rows
 from smartmem_mlir.kernels.spirv.rows import RowShader
 from smartmem_mlir.kernels.spirv.shader import Thread
@@ -35,7 +33,7 @@ from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.contraction_group import Read, is_bordered, read_contraction_group
 from smartmem_mlir.transforms.contraction_growth import is_contraction
 from smartmem_mlir.transforms.structured import is_structured
-from smartmem_mlir.transforms.view_ops import shape_of, splat_constant, write_view
+from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
 
 Emit = Callable[[Thread], None]
 
@@ -215,22 +213,6 @@ def _fits(plan: ShaderPlan | RowShaderPlan, read: Read, direction: Direction) ->
 def _is_whole(border: Sequence[tuple[Box, float]]) -> bool:
     """Whether a border is of whole vectors."""
     return all(box.lo[-1] % WIDTH == 0 and box.extents[-1] % WIDTH == 0 for box, _ in border)
-
-
-def pack(plan: ShaderPlan, weight: ir.Value) -> ir.Value:
-    """A weight as [outer panels, reductions, lanes] with lanes filled up to whole vectors, as a view."""
-    tiling, group = plan.tiling, plan.group
-    extent = tiling.extents[tiling.lane]
-    shape = packed_shape(tiling)
-    where: list[Expr] = [ZERO] * len(tiling.extents)
-    for i, d in enumerate((*tiling.panels, *tiling.reductions, tiling.lane)):
-        where[d] = dim(i)
-    exprs = tuple(expr.substitute(where) for expr in group.rhs.access)
-    whole = Box.of(shape)
-    pieces = [Piece(whole.with_axis(len(shape) - 1, 0, extent), 0, exprs)]
-    if extent < shape[-1]:
-        pieces.append(Piece(whole.with_axis(len(shape) - 1, extent, shape[-1]), Fill(0.0), ()))
-    return write_view(View.of(shape, [shape_of(weight)], pieces), [weight], weight.type.element_type)
 
 
 def _contraction_stem(plan: ShaderPlan) -> str:

@@ -20,9 +20,10 @@ from smartmem_mlir.kernels.groups import (
 from smartmem_mlir.kernels.spirv.assign import Choice, MemoryRates, Storage, assign_memories
 from smartmem_mlir.kernels.spirv.cooperative_plan import MatrixPlan
 from smartmem_mlir.kernels.spirv.executable import DEFAULT_TARGET, add_shader
-from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, pack, row_kernel
+from smartmem_mlir.kernels.spirv.kernel import Kernel, contraction_kernel, row_kernel
 from smartmem_mlir.kernels.spirv.limits import CooperativeMatrices, GpuLimits
 from smartmem_mlir.kernels.spirv.metadata import COPY_STEM
+from smartmem_mlir.kernels.spirv.packing import pack
 from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Placement
 from smartmem_mlir.kernels.spirv.plan import ShaderPlan
 from smartmem_mlir.kernels.spirv.shader import Interface, assemble
