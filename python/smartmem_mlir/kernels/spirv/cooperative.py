@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from mlir import ir
 from mlir.dialects import arith, scf
 
-from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW
+from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL
 from smartmem_mlir.kernels.spirv import integers
+from smartmem_mlir.kernels.spirv.block_copy import BlockCopy
 from smartmem_mlir.kernels.spirv.border import write_border
 from smartmem_mlir.kernels.spirv.contraction import ContractionShader
 from smartmem_mlir.kernels.spirv.control import when
 from smartmem_mlir.kernels.spirv.cooperative_matrices import Matrix, MatrixUnit, matrix_unit
-from smartmem_mlir.kernels.spirv.cooperative_plan import MatrixPlan, MatrixRead
+from smartmem_mlir.kernels.spirv.cooperative_plan import MatrixPlan
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.storage import Binding, Elements
+from smartmem_mlir.kernels.spirv.storage import Binding, Blocks, Elements
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.view_ops import shape_of
 
@@ -61,67 +62,79 @@ class CooperativeShader(ContractionShader):
     def _sum_tiles(self, thread: Thread, unit: MatrixUnit, row: ir.Value, panel: ir.Value) -> None:
         """Each subgroup's sums, to workgroup memory."""
         plan = self._matrix_plan
-        (rows, lanes), (_, across), (_, beside) = plan.subgroup_extents, plan.tile, plan.subgroups
+        (_, lanes), (_, across), (_, beside) = plan.subgroup_extents, plan.tile, plan.subgroups
         number = unit.subgroup
         split = integers.remainder(number, plan.splits)
         tile = integers.divide(number, plan.splits)
-        row = integers.add(row, integers.scale(integers.divide(tile, beside), rows))
         panel = integers.add(panel, integers.scale(integers.remainder(tile, beside), lanes // WIDTH))
-        sums = self._sums_of(unit, split, row, panel)
+        copy = BlockCopy(plan, self._blocks(), thread, row, self._range)
+        sums = self._sums_of(unit, copy, split, integers.divide(tile, beside), panel)
+        # Sums go where others may still read blocks.
+        thread.barrier()
         first = integers.scale(number, plan.region)
         pitch = lanes // WIDTH
         for i, total in enumerate(sums):
             at = (i // across) * plan.matrices.rows * pitch + (i % across) * plan.matrices.lanes // WIDTH
             unit.store(total, integers.add(first, at), pitch)
 
-    def _sums_of(self, unit: MatrixUnit, split: ir.Value, row: ir.Value, panel: ir.Value) -> Sums:
+    def _blocks(self) -> Blocks:
+        memory = self._bindings[self._plan.lhs[0].value]
+        assert isinstance(memory, Blocks), "the left factor is copied"
+        return memory
+
+    def _sums_of(self, unit: MatrixUnit, copy: BlockCopy, split: ir.Value, tile: ir.Value, panel: ir.Value) -> Sums:
+        """A subgroup's sums.
+
+        Args:
+            unit: What multiplies.
+            copy: Brings the left factor.
+            split: The subgroup's part of the sum.
+            tile: Its tile, counted along rows.
+            panel: Its first panel.
+        """
         plan = self._matrix_plan
         (down, across), matrices = plan.tile, plan.matrices
-        left = self._loader(plan.lhs[0].value, plan.left)
-        right = self._loader(plan.rhs.value, plan.right)
-        left_bases = [
-            integers.evaluate(plan.left.outer, {ROW: integers.add(row, i * matrices.rows), PANEL: self._range})
-            for i in range(down)
-        ]
+        memory = self._bindings[plan.rhs.value]
+        assert isinstance(memory, Elements), "matrices are loaded from a buffer"
         right_bases = [
-            integers.evaluate(plan.right.outer, {ROW: row, PANEL: integers.add(panel, i * matrices.lanes // WIDTH)})
+            integers.evaluate(plan.right.outer, {PANEL: integers.add(panel, i * matrices.lanes // WIDTH)})
             for i in range(across)
         ]
+        left_base = copy.first_block(tile, split)
 
-        def trip(trips: Sequence[ir.Value], sums: Sums) -> Sums:
-            values = {FIRST_REDUCTION + i: number for i, number in enumerate(trips)}
-            values[max(values)] = integers.scale(trips[-1], matrices.terms)
-            return unit.multiply_add(
-                [left(base, values) for base in left_bases], [right(base, values) for base in right_bases], sums
-            )
+        def trip(trips: Sequence[ir.Value], number: ir.Value, sums: Sums) -> Sums:
+            blocks = copy.load(trips, number)
+            first = integers.add(integers.scale(number, plan.splits), split)
+            rights = []
+            for i in range(plan.unroll):
+                term = integers.add(integers.scale(first, plan.unroll), i)
+                values = _numbered([*trips, integers.scale(term, matrices.terms)])
+                moved = integers.evaluate(plan.right.inner, values)
+                rights.append(
+                    [
+                        unit.load(
+                            Matrix(memory, integers.add(base, moved), plan.right.pitch, plan.right.by_columns), "B"
+                        )
+                        for base in right_bases
+                    ]
+                )
+            copy.store(blocks)
+            for i in range(plan.unroll):
+                lefts = [
+                    unit.load(Matrix(None, integers.add(left_base, at), plan.row_pitch), "A") for at in copy.matrices(i)
+                ]
+                pairs = [(left, right) for left in lefts for right in rights[i]]
+                sums = [unit.multiply_add(*pair, total) for pair, total in zip(pairs, sums, strict=True)]
+            return sums
 
         def nest(trips: list[ir.Value], sums: Sums) -> Sums:
             level = len(trips)
-            if level == len(plan.trips):
-                return trip(trips, sums)
-            innermost = level == len(plan.trips) - 1
-            unroll, stride = (plan.unroll, plan.splits) if innermost else (1, 1)
-            start = split if innermost and plan.splits > 1 else integers.constant(0)
-
-            def body(number: ir.Value, sums: Sums) -> Sums:
-                for copy in range(unroll):
-                    sums = nest([*trips, integers.add(number, copy * stride)], sums)
-                return sums
-
-            return _loop(start, plan.trips[level], stride * unroll, body, sums)
+            if level == len(plan.trips) - 1:
+                count = plan.trips[-1] // (plan.splits * plan.unroll)
+                return _loop(count, lambda number, sums: trip(trips, number, sums), sums)
+            return _loop(plan.trips[level], lambda number, sums: nest([*trips, number], sums), sums)
 
         return nest([], [unit.zero() for _ in range(down * across)])
-
-    def _loader(self, value: ir.Value, read: MatrixRead) -> Callable[[ir.Value, Mapping[int, ir.Value]], Matrix]:
-        """Finds the matrix of a trip, by what is fixed of its address and the numbers of the terms."""
-        memory = self._bindings[value]
-        assert isinstance(memory, Elements), "no matrix is loaded from other memory"
-
-        def find(base: ir.Value, values: Mapping[int, ir.Value]) -> Matrix:
-            at = integers.add(base, integers.evaluate(read.inner, values))
-            return Matrix(memory, at, read.pitch, read.by_columns)
-
-        return find
 
     def _finish_tile(self, thread: Thread, row: ir.Value, panel: ir.Value) -> None:
         """What follows the sum, for the vectors of the workgroup's tile, divided among its threads."""
@@ -142,7 +155,7 @@ class CooperativeShader(ContractionShader):
             when([integers.less(number, vectors)] if partial else [], lambda: finish(number))
             return sums
 
-        _loop(integers.constant(0), each, 1, body, [])
+        _loop(each, body, [])
 
     def _total(self, thread: Thread, row: ir.Value, column: ir.Value) -> ir.Value:
         """A vector of the workgroup's tile, from all parts of its sum."""
@@ -161,14 +174,18 @@ class CooperativeShader(ContractionShader):
         return total
 
 
-def _loop(start: ir.Value, stop: int, step: int, body: Callable[[ir.Value, Sums], Sums], sums: Sums) -> Sums:
+def _numbered(terms: Sequence[ir.Value]) -> dict[int, ir.Value]:
+    """Places along the sum, by the dimensions that addresses know them by."""
+    return {FIRST_REDUCTION + i: term for i, term in enumerate(terms)}
+
+
+def _loop(trips: int, body: Callable[[ir.Value, Sums], Sums], sums: Sums) -> Sums:
     """A loop that carries sums; one trip is written out."""
-    if stop <= step:
-        return body(start, sums)
+    if trips == 1:
+        return body(integers.constant(0), sums)
     sizes = [len(total) for total in sums]
-    made = scf.ForOp(
-        start, integers.constant(stop), integers.constant(step), [part for total in sums for part in total]
-    )
+    start, stop, step = map(integers.constant, (0, trips, 1))
+    made = scf.ForOp(start, stop, step, [part for total in sums for part in total])
     with ir.InsertionPoint(made.body):
         result = body(made.induction_variable, _nested(list(made.inner_iter_args), sizes))
         scf.YieldOp([part for total in result for part in total])

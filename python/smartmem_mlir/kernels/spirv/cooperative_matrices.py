@@ -1,15 +1,17 @@
-"""Small matrices that a subgroup holds together: loaded from buffers, multiplied, and stored to workgroup memory."""
+"""Small matrices that a subgroup holds together: loaded, multiplied, and stored to workgroup memory."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from mlir import ir
-from mlir.dialects import vector
+from mlir.dialects import arith, vector
 
 from smartmem_mlir.kernels.spirv import integers
+from smartmem_mlir.kernels.spirv.cooperative_plan import BLOCK
 from smartmem_mlir.kernels.spirv.limits import CooperativeMatrices
 from smartmem_mlir.kernels.spirv.shader import Thread
 from smartmem_mlir.kernels.spirv.storage import Elements
@@ -18,19 +20,25 @@ from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat, vector_type
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix in a buffer.
+    """A matrix of f16 in memory.
 
     Args:
-        memory: The buffer, of f16.
-        at: Its first element.
-        pitch: Elements between its rows in memory.
+        memory: A buffer, whose elements are counted; None for workgroup memory, whose blocks are counted.
+        at: Where it begins.
+        pitch: Distance between its rows in memory.
         by_columns: Whether a row in memory is a column of the matrix.
     """
 
-    memory: Elements
+    memory: Elements | None
     at: ir.Value
     pitch: int
-    by_columns: bool
+    by_columns: bool = False
+
+
+Loaded: TypeAlias = ir.Value | Matrix
+"""A matrix in registers, or where threads read its elements one by one."""
+Side = Literal["A", "B"]
+"""Left or right factor, as SPIR-V calls them."""
 
 
 class MatrixUnit(ABC):
@@ -55,10 +63,12 @@ class MatrixUnit(ABC):
         """A sum of nothing: values that a loop can carry."""
 
     @abstractmethod
-    def multiply_add(
-        self, left: Sequence[Matrix], right: Sequence[Matrix], sums: Sequence[Sequence[ir.Value]]
-    ) -> list[list[ir.Value]]:
-        """Adds the product of each left matrix with each right one to its sum, the right ones counting faster."""
+    def load(self, matrix: Matrix, side: Side) -> Loaded:
+        """A factor."""
+
+    @abstractmethod
+    def multiply_add(self, left: Loaded, right: Loaded, total: Sequence[ir.Value]) -> list[ir.Value]:
+        """A sum plus a product."""
 
     @abstractmethod
     def store(self, total: Sequence[ir.Value], at: ir.Value, pitch: int) -> None:
@@ -78,16 +88,21 @@ class SubgroupUnit(MatrixUnit):
         zero = _spirv("Constant", ir.F32Type.get(), [], value=ir.FloatAttr.get(ir.F32Type.get(), 0.0))
         return [_spirv("CompositeConstruct", self._type("Acc", "f32"), [zero])]
 
-    def multiply_add(
-        self, left: Sequence[Matrix], right: Sequence[Matrix], sums: Sequence[Sequence[ir.Value]]
-    ) -> list[list[ir.Value]]:
-        """Each matrix is loaded once."""
-        lefts, rights = [self._load(each, "A") for each in left], [self._load(each, "B") for each in right]
-        pairs = [(a, b) for a in lefts for b in rights]
-        return [
-            [_spirv("KHR.CooperativeMatrixMulAdd", total.type, [a, b, total])]
-            for (a, b), (total,) in zip(pairs, sums, strict=True)
-        ]
+    def load(self, matrix: Matrix, side: Side) -> ir.Value:
+        """In registers."""
+        shared = matrix.memory is None
+        pointer = self._thread.shared_pointer(matrix.at) if matrix.memory is None else matrix.memory.pointer(matrix.at)
+        return _spirv(
+            "KHR.CooperativeMatrixLoad",
+            self._type(side, "f16"),
+            [pointer, integers.constant(matrix.pitch)],
+            matrix_layout=_layout(matrix.by_columns),
+            **({"memory_operand": self._thread.shared_access} if shared else {}),
+        )
+
+    def multiply_add(self, left: Loaded, right: Loaded, total: Sequence[ir.Value]) -> list[ir.Value]:
+        """One instruction."""
+        return [_spirv("KHR.CooperativeMatrixMulAdd", total[0].type, [left, right, total[0]])]
 
     def store(self, total: Sequence[ir.Value], at: ir.Value, pitch: int) -> None:
         """All its threads together."""
@@ -95,19 +110,10 @@ class SubgroupUnit(MatrixUnit):
         attributes = {"matrix_layout": _layout(False), "memory_operand": self._thread.shared_access}
         ir.Operation.create("spirv.KHR.CooperativeMatrixStore", [], operands, attributes)
 
-    def _load(self, matrix: Matrix, use: str) -> ir.Value:
-        return _spirv(
-            "KHR.CooperativeMatrixLoad",
-            self._type(use, "f16"),
-            [matrix.memory.pointer(matrix.at), integers.constant(matrix.pitch)],
-            matrix_layout=_layout(matrix.by_columns),
-        )
-
     def _type(self, use: str, element: str) -> ir.Type:
         each = self._matrices
-        rows, columns = {"A": (each.rows, each.terms), "B": (each.terms, each.lanes), "Acc": (each.rows, each.lanes)}[
-            use
-        ]
+        extents = {"A": (each.rows, each.terms), "B": (each.terms, each.lanes), "Acc": (each.rows, each.lanes)}
+        rows, columns = extents[use]
         return ir.Type.parse(f"!spirv.coopmatrix<{rows}x{columns}x{element}, Subgroup, Matrix{use}>")
 
 
@@ -123,12 +129,24 @@ class ThreadUnit(MatrixUnit):
         """The thread's vectors."""
         return [splat(0.0)] * (self._width // WIDTH)
 
-    def multiply_add(
-        self, left: Sequence[Matrix], right: Sequence[Matrix], sums: Sequence[Sequence[ir.Value]]
-    ) -> list[list[ir.Value]]:
+    def load(self, matrix: Matrix, side: Side) -> Matrix:
+        """Left where it is."""
+        return matrix
+
+    def multiply_add(self, left: Loaded, right: Loaded, total: Sequence[ir.Value]) -> list[ir.Value]:
         """Term by term."""
-        pairs = [(a, b) for a in left for b in right]
-        return [self._product(a, b, total) for (a, b), total in zip(pairs, sums, strict=True)]
+        assert isinstance(left, Matrix)
+        assert isinstance(right, Matrix)
+        row, lane = self._place()
+        sums = list(total)
+        for term in range(self._matrices.terms):
+            number = integers.constant(term)
+            factor = vector.broadcast(vector_type(), self._element(left, row, number))
+            for i in range(len(sums)):
+                lanes = [integers.add(lane, WIDTH * i + each) for each in range(WIDTH)]
+                elements = [self._element(right, number, each) for each in lanes]
+                sums[i] = vector.fma(factor, vector.from_elements(vector_type(), elements), sums[i])
+        return sums
 
     def store(self, total: Sequence[ir.Value], at: ir.Value, pitch: int) -> None:
         """Each thread its own."""
@@ -148,27 +166,24 @@ class ThreadUnit(MatrixUnit):
         number = integers.remainder(self._thread.local, self._matrices.subgroup)
         return integers.divide(number, across), integers.scale(integers.remainder(number, across), self._width)
 
-    def _product(self, left: Matrix, right: Matrix, total: Sequence[ir.Value]) -> list[ir.Value]:
-        row, lane = self._place()
-        sums = list(total)
-        for term in range(self._matrices.terms):
-            number = integers.constant(term)
-            factor = vector.broadcast(vector_type(), left.memory.load(_element(left, row, number)))
-            for i in range(len(sums)):
-                lanes = [integers.add(lane, WIDTH * i + each) for each in range(WIDTH)]
-                other = right.memory.gather([_element(right, number, each) for each in lanes])
-                sums[i] = vector.fma(factor, other, sums[i])
-        return sums
+    def _element(self, matrix: Matrix, row: ir.Value, column: ir.Value) -> ir.Value:
+        slow, fast = (column, row) if matrix.by_columns else (row, column)
+        start = integers.add(matrix.at, integers.scale(slow, matrix.pitch))
+        if matrix.memory is not None:
+            return matrix.memory.load(integers.add(start, fast))
+        # A block is eight f16 in four words.
+        block = self._thread.shared(integers.add(start, integers.divide(fast, BLOCK)))
+        word = _spirv(
+            "VectorExtractDynamic", ir.F32Type.get(), [block, integers.divide(integers.remainder(fast, BLOCK), 2)]
+        )
+        pair_type = ir.VectorType.get([2], ir.F32Type.get())
+        pair = _spirv("GL.UnpackHalf2x16", pair_type, [arith.bitcast(integers.i32(), word)])
+        return _spirv("VectorExtractDynamic", ir.F32Type.get(), [pair, integers.remainder(fast, 2)])
 
 
 def matrix_unit(matrices: CooperativeMatrices, thread: Thread) -> MatrixUnit:
     """What multiplies on a device with these matrices."""
     return (ThreadUnit if matrices.emulated else SubgroupUnit)(matrices, thread)
-
-
-def _element(matrix: Matrix, row: ir.Value, column: ir.Value) -> ir.Value:
-    slow, fast = (column, row) if matrix.by_columns else (row, column)
-    return integers.add(integers.add(matrix.at, integers.scale(slow, matrix.pitch)), fast)
 
 
 def _layout(by_columns: bool) -> ir.Attribute:

@@ -1,8 +1,9 @@
 """How a contraction of f16 runs on cooperative matrices: which factors can be loaded as such, and the best tiles.
 
-A subgroup sums a tile of small matrices, whose rows it loads from buffers, without workgroup memory: a factor must
-have one distance between the rows of a matrix and elements that are adjacent along the other side. Subgroups divide
-long sums among them. What follows the sum is the work of threads again, by vectors of four lanes.
+A subgroup sums a tile of small matrices. The left factor comes through workgroup memory: threads copy whole blocks of
+its rows, wherever those are, so that a row may be a pixel, a token of a window or anything else with adjacent terms.
+The right factor is loaded from its buffer, a weight matrix by matrix. Subgroups divide long sums among them. What
+follows the sum is the work of threads again, by vectors of four lanes.
 """
 
 from __future__ import annotations
@@ -16,33 +17,39 @@ from smartmem_mlir.index_maps.box import Box
 from smartmem_mlir.index_maps.expr import Dim, Expr, dim, linearize
 from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, SplitAddress, Tiling
-from smartmem_mlir.kernels.groups import is_f16
+from smartmem_mlir.kernels.groups import is_f16, reads_after_sum
 from smartmem_mlir.kernels.spirv.limits import CORE_LANES, CooperativeMatrices, GpuLimits
-from smartmem_mlir.kernels.spirv.plan import LOAD_ISSUE, LOAD_LATENCY, ShaderPlan, accesses_after_sum
+from smartmem_mlir.kernels.spirv.plan import LOAD_ISSUE, ShaderPlan, accesses_after_sum
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.view_ops import splat_constant
 
-_ALIGNMENT = 8
-"""Elements of f16 at multiples of which the rows of a matrix in memory begin: 16 bytes, which loads ask for."""
+BLOCK = 8
+"""Elements of f16 that a thread copies at once, 16 bytes: rows of matrices in memory begin at multiples of them."""
 _TILES = (1, 2, 3, 4)
 """Matrices of a subgroup's tile along rows, and along lanes."""
 _SUBGROUPS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (4, 1))
 """Subgroups of a workgroup along rows and along lanes that compute tiles of their own."""
+_UNROLLS = (8, 6, 4, 3, 2, 1)
 _MOST_SUBGROUPS = 8
+_MOST_COPIED = 8
+"""Blocks that a thread copies in one trip."""
 _REGISTERS = 168
-"""32-bit registers of a thread for matrices, so that a core holds two subgroups for each of its schedulers."""
+"""32-bit registers of a thread for matrices and blocks: a core then holds two subgroups for each of its schedulers."""
 _CORE_PRODUCTS = 1024
 """Multiply-adds of matrices that a core starts in one cycle."""
-_CORE_BYTES = 48
-"""Bytes that a core loads from its caches in one cycle."""
+_COPY, _SHARED_LOAD, _LOAD, _SCATTERED_LOAD = 8, 8, 16, 64
+"""Cycles of a core for a matrix: copied to workgroup memory, loaded from there, loaded from where its rows are
+adjacent, and from where each is in a cache line of its own. The last two are fitted to an H200."""
+_TRIP = 900
+"""Cycles from the loads of a trip to its products, with the barriers between."""
 
 
 @dataclass(frozen=True)
 class MatrixRead:
-    """How matrices of a factor are loaded.
+    """How matrices of the right factor are loaded.
 
     Args:
-        outer: Address over row and panel, at the start of the sum.
+        outer: Address over the panel, at the start of the sum.
         inner: What moves with the sum.
         pitch: Distance between rows of the matrix in memory.
         by_columns: Whether what is adjacent are its columns' elements.
@@ -59,16 +66,14 @@ class MatrixPlan(ShaderPlan):
     """A contraction by cooperative matrices. Of `ShaderPlan`, `rows` to `unroll` have no meaning but these.
 
     Args:
-        left: How the left factor is loaded.
         right: How the right factor is loaded.
         matrices: What the device multiplies.
         tile: Matrices of a subgroup's tile, along rows and along lanes.
         subgroups: Of a workgroup, along rows and along lanes.
         splits: Subgroups that divide a sum.
-        unroll: Trips of the innermost loop that are written out.
+        unroll: Matrices along the sum that one trip multiplies.
     """
 
-    left: MatrixRead = None  # type: ignore[assignment]
     right: MatrixRead = None  # type: ignore[assignment]
     matrices: CooperativeMatrices = None  # type: ignore[assignment]
     tile: tuple[int, int] = (1, 1)
@@ -107,9 +112,24 @@ class MatrixPlan(ShaderPlan):
         return prod(self.subgroup_extents) // WIDTH
 
     @property
+    def row_blocks(self) -> int:
+        """Blocks of a row of the left factor that one trip multiplies."""
+        return self.unroll * self.matrices.terms // BLOCK
+
+    @property
+    def row_pitch(self) -> int:
+        """Blocks between rows of the left factor in workgroup memory: odd, so that rows are in different banks."""
+        return self.row_blocks + 1 - self.row_blocks % 2
+
+    @property
+    def copied_rows(self) -> int:
+        """Rows of the left factor in workgroup memory: those of the tile once for each part of the sum."""
+        return self.extents[0] * self.splits
+
+    @property
     def shared_vectors(self) -> int:
-        """Vectors of workgroup memory."""
-        return prod(self.subgroups) * self.splits * self.region
+        """Vectors of four f32 in workgroup memory: first of blocks, then of sums."""
+        return max(self.copied_rows * self.row_pitch, prod(self.subgroups) * self.splits * self.region)
 
     @property
     def trips(self) -> tuple[int, ...]:
@@ -121,18 +141,17 @@ class MatrixPlan(ShaderPlan):
 def cooperative_plans(plan: ShaderPlan, limits: GpuLimits) -> Iterator[tuple[float, MatrixPlan]]:
     """Every tile and workgroup by which a plan's factors can be loaded as matrices, each with its time in cycles."""
     matrices = limits.matrices
-    if matrices is None or not _has_matrices(plan, matrices):
+    if matrices is None or not _has_matrices(plan, matrices) or not _has_blocks(plan):
         return
-    left, right = _left(plan, matrices), _right(plan, matrices)
-    if left is None or right is None:
+    right = _packed(plan.tiling, matrices) if plan.packed else _right(plan, matrices)
+    if right is None:
         return
     accesses = accesses_after_sum(plan)
     values = {field: getattr(plan, field) for field in ShaderPlan.__dataclass_fields__}
-    base = MatrixPlan(**values, left=left, right=right, matrices=matrices)
-    for tile, subgroups, splits in product(product(_TILES, _TILES), _SUBGROUPS, (1, 2, 4, 8)):
-        shaped = replace(base, tile=tile, subgroups=subgroups, splits=splits)
+    base = MatrixPlan(**values, right=right, matrices=matrices)
+    for tile, subgroups, splits, unroll in product(product(_TILES, _TILES), _SUBGROUPS, (1, 2, 4, 8), _UNROLLS):
+        shaped = replace(base, tile=tile, subgroups=subgroups, splits=splits, unroll=unroll)
         if _fits(shaped, limits):
-            shaped = replace(shaped, unroll=_unroll(shaped))
             yield _cycles(shaped, limits, accesses), shaped
 
 
@@ -148,29 +167,26 @@ def _has_matrices(plan: ShaderPlan, matrices: CooperativeMatrices) -> bool:
     return whole and tiling.num_rows >= matrices.rows
 
 
-def _left(plan: ShaderPlan, matrices: CooperativeMatrices) -> MatrixRead | None:
-    """Rows of the left factor: those of a matrix at one distance, and the terms of a row adjacent."""
-    tiling, address = plan.tiling, plan.lhs[0].address
-    split = _innermost(address, tiling)
-    if split is None or split[0] != 1 or address.lanes or _within_range(address.outer, tiling) != 0:
-        return None
-    pitch = _row_pitch(address, tiling, matrices.rows)
-    if pitch is None or pitch % _ALIGNMENT or not _is_aligned(address.outer) or not _is_aligned(split[1]):
-        return None
-    return MatrixRead(address.outer, address.inner, pitch, by_columns=False)
+def _has_blocks(plan: ShaderPlan) -> bool:
+    """Whether rows of the left factor are blocks of adjacent terms, alike for all lanes, and read by nothing else."""
+    tiling, factor = plan.tiling, plan.lhs[0]
+    others = [plan.rhs.value, *(read.value for read in reads_after_sum(plan.group))]
+    split = innermost(factor.address, tiling)
+    if split is None or split[0] != 1 or factor.address.lanes or factor.value in others:
+        return False
+    aligned = _is_aligned(factor.address.outer) and _is_aligned(split[1])
+    return aligned and _within_range(factor.address.outer, tiling) == 0
 
 
 def _right(plan: ShaderPlan, matrices: CooperativeMatrices) -> MatrixRead | None:
     """Lanes of the right factor: adjacent, or each with adjacent terms."""
     tiling, address = plan.tiling, plan.rhs.address
-    if plan.packed:
-        return _packed(tiling, matrices)
-    split = _innermost(address, tiling)
+    split = innermost(address, tiling)
     if split is None or _within_range(address.outer, tiling) != WIDTH * address.lanes:
         return None
     by_columns = split[0] == 1 and address.lanes != 1
     pitch = address.lanes if by_columns else split[0]
-    if (not by_columns and address.lanes != 1) or pitch % _ALIGNMENT:
+    if (not by_columns and address.lanes != 1) or pitch % BLOCK:
         return None
     # Where matrices begin; panels between need no alignment.
     count, panels = tiling.panels_per_lane_range, matrices.lanes // WIDTH
@@ -189,7 +205,7 @@ def _packed(tiling: Tiling, matrices: CooperativeMatrices) -> MatrixRead:
     return MatrixRead(dim(PANEL) * (prod(terms) * WIDTH), inner, matrices.terms, by_columns=True)
 
 
-def _innermost(address: SplitAddress, tiling: Tiling) -> tuple[int, Expr] | None:
+def innermost(address: SplitAddress, tiling: Tiling) -> tuple[int, Expr] | None:
     """The distance between successive terms, and the rest of what moves with the sum; None if it varies."""
     innermost = Dim(FIRST_REDUCTION + len(tiling.reductions) - 1)
     distance = address.inner.coefficient(innermost)
@@ -205,60 +221,54 @@ def _within_range(outer: Expr, tiling: Tiling) -> int | None:
     return _distance(found, 2)
 
 
-def _row_pitch(address: SplitAddress, tiling: Tiling, rows: int) -> int | None:
-    """The distance between successive rows of a matrix, None if it varies."""
-    if address.row_stride is not None:
-        return address.row_stride
-    if tiling.num_rows % rows:
-        return None
-    over = address.outer.substitute([dim(0) * rows + dim(2), dim(1)])
-    (found,) = simplify_exprs([over], Box.of((tiling.num_rows // rows, tiling.num_panels, rows)))
-    return _distance(found, 2)
-
-
 def _distance(expr: Expr, index: int) -> int | None:
     distance = expr.coefficient(Dim(index))
     return None if index in (expr - dim(index) * distance).dims else distance
 
 
 def _is_aligned(expr: Expr) -> bool:
-    return expr.const % _ALIGNMENT == 0 and all(coefficient % _ALIGNMENT == 0 for _, coefficient in expr.terms)
+    return expr.const % BLOCK == 0 and all(coefficient % BLOCK == 0 for _, coefficient in expr.terms)
 
 
 def _fits(plan: MatrixPlan, limits: GpuLimits) -> bool:
-    rows, lanes = plan.extents
-    whole = plan.tiling.num_rows >= rows and plan.tiling.extents[plan.tiling.lane] % lanes == 0
-    few = prod(plan.subgroups) * plan.splits <= _MOST_SUBGROUPS and plan.invocations <= limits.invocations
-    if not whole or not few or plan.shared_vectors * WIDTH * 4 > limits.shared_bytes or plan.trips[-1] < plan.splits:
+    (rows, lanes), subgroups = plan.extents, prod(plan.subgroups) * plan.splits
+    if plan.tiling.num_rows < rows or plan.tiling.extents[plan.tiling.lane] % lanes:
+        return False
+    # All subgroups pass the barriers of every trip together.
+    if plan.trips[-1] % (plan.splits * plan.unroll) or plan.copied_rows * plan.row_blocks % plan.invocations:
+        return False
+    if subgroups > _MOST_SUBGROUPS or plan.invocations > limits.invocations or _copied(plan) > _MOST_COPIED:
         return False
     across, down = plan.workgroups
-    return across <= limits.workgroups[0] and down <= limits.workgroups[1] and _registers(plan, 1) <= _REGISTERS
+    fits = across <= limits.workgroups[0] and down <= limits.workgroups[1]
+    return fits and plan.shared_vectors * WIDTH * 4 <= limits.shared_bytes and _registers(plan) <= _REGISTERS
 
 
-def _registers(plan: MatrixPlan, unroll: int) -> int:
-    """Of a thread, for the sums and for what is loaded of so many trips."""
+def _copied(plan: MatrixPlan) -> int:
+    """Blocks that a thread copies in one trip."""
+    return plan.copied_rows * plan.row_blocks // plan.invocations
+
+
+def _registers(plan: MatrixPlan) -> int:
+    """Of a thread, for the sums and for what a trip loads."""
     matrices, (rows, lanes) = plan.matrices, plan.tile
     sums = rows * lanes * matrices.rows * matrices.lanes // matrices.subgroup
-    loaded = (rows * matrices.rows + lanes * matrices.lanes) * matrices.terms // (2 * matrices.subgroup)
-    return sums + unroll * loaded
-
-
-def _unroll(plan: MatrixPlan) -> int:
-    """As many trips as divide the loop evenly and leave registers."""
-    return next(
-        (n for n in (8, 6, 4, 3, 2) if not plan.trips[-1] % (plan.splits * n) and _registers(plan, n) <= _REGISTERS), 1
+    left, right = (
+        n * matrices.terms // (2 * matrices.subgroup) for n in (rows * matrices.rows, lanes * matrices.lanes)
     )
+    return sums + left + plan.unroll * right + 2 * WIDTH * _copied(plan)
 
 
 def _cycles(plan: MatrixPlan, limits: GpuLimits, accesses: int) -> float:
     """Modelled time: of the matrices, or of their loads, or of waiting for those, whichever is most; then the rest."""
     matrices, (rows, lanes) = plan.matrices, plan.tile
-    trips = prod(plan.trips[:-1]) * -(-plan.trips[-1] // plan.splits)
+    terms = prod(plan.trips) // plan.splits
     rounds = -(-prod(plan.workgroups) // limits.cores)
-    busy = rounds * prod(plan.subgroups) * plan.splits * trips
+    busy = rounds * prod(plan.subgroups) * plan.splits * terms
     products = busy * rows * lanes * matrices.rows * matrices.lanes * matrices.terms / _CORE_PRODUCTS
-    loads = busy * 2 * matrices.terms * (rows * matrices.rows + lanes * matrices.lanes) / _CORE_BYTES
-    waiting = trips / plan.unroll * LOAD_LATENCY
+    left = rows * (_SHARED_LOAD + _COPY / plan.subgroups[1])
+    right = lanes * (_LOAD if plan.packed else _SCATTERED_LOAD)
+    waiting = terms / plan.unroll * _TRIP
     vectors = prod(plan.extents) / (WIDTH * plan.invocations)
     waves = max(1.0, rounds * plan.invocations / CORE_LANES)
-    return max(products, loads, waiting) + vectors * (plan.splits + 2 + accesses) * LOAD_ISSUE * waves
+    return max(products, busy * (left + right), waiting) + vectors * (plan.splits + 2 + accesses) * LOAD_ISSUE * waves

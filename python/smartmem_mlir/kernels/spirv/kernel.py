@@ -95,6 +95,10 @@ class Kernel:
         """Whether every access of a tensor is of a whole vector."""
         return all(use.direction is not Direction.NONE for use in self.uses if use.value == value)
 
+    def is_copied(self, value: ir.Value) -> bool:
+        """Whether a tensor is read by blocks of f16, and only so."""
+        return isinstance(self.plan, MatrixPlan) and value == self.plan.lhs[0].value
+
     def fits(self, value: ir.Value, image: ImageShape) -> bool:
         """Whether a tensor can be an image."""
         return self.is_whole(value) and all(use.fits(image) for use in self.uses if use.value == value)
@@ -173,7 +177,7 @@ def _never(image: ImageShape) -> bool:
 def _factor_use(plan: ShaderPlan, operand: Operand) -> Use:
     direction = operand.direction
     if isinstance(plan, MatrixPlan):
-        # Matrices are loaded from buffers, by pointers to elements.
+        # Blocks and matrices are loaded from buffers.
         return Use(operand.value, Direction.NONE, _never, factor_bytes(plan, operand))
     if direction is Direction.TERMS and plan.step != WIDTH:
         direction = Direction.NONE

@@ -27,7 +27,7 @@ from smartmem_mlir.kernels.spirv.packing import pack
 from smartmem_mlir.kernels.spirv.placements import ImageShape, MemoryLimits, Placement
 from smartmem_mlir.kernels.spirv.plan import ShaderPlan
 from smartmem_mlir.kernels.spirv.shader import Interface, assemble
-from smartmem_mlir.kernels.spirv.storage import Binding, Elements, Vectors, place_in
+from smartmem_mlir.kernels.spirv.storage import Binding, Blocks, Elements, Vectors, place_in
 from smartmem_mlir.kernels.spirv.sums import sum_kernel
 from smartmem_mlir.kernels.spirv.to_image import to_image
 from smartmem_mlir.transforms.convert_to_iree import ONCE
@@ -192,12 +192,10 @@ class _Lowering:
         for number, value in enumerate([*kernel.arguments, kernel.output]):
             place, writable = places[number], value == kernel.output
             symbol = f"tensor_{number}"
-            half = is_f16(value.type)
             if place is not None:
-                bindings[value] = place_in(place, symbol, writable, half)
+                bindings[value] = place_in(place, symbol, writable, is_f16(value.type))
             else:
-                kind = Vectors if kernel.is_whole(value) else Elements
-                bindings[value] = kind(symbol, writable, half)
+                bindings[value] = _buffer(kernel, value, symbol, writable)
         interface = Interface(
             name,
             tuple(bindings.values()),
@@ -224,6 +222,13 @@ class _Lowering:
 
     def _add_shader(self, name: str, binary: bytes, reads: int, workgroups: tuple[int, int]) -> None:
         add_shader(self._module, name, binary, reads, workgroups, self.device.executable_target)
+
+
+def _buffer(kernel: Kernel, value: ir.Value, symbol: str, writable: bool) -> Binding:
+    if kernel.is_copied(value):
+        return Blocks(symbol)
+    kind = Vectors if kernel.is_whole(value) else Elements
+    return kind(symbol, writable, is_f16(value.type))
 
 
 def _constants(op: ir.Operation) -> str:

@@ -23,10 +23,12 @@ from smartmem_mlir.transforms.row_group import Kind, RowGroup, combination
 from smartmem_mlir.transforms.structured import Access
 
 _INVOCATIONS = 128
-"""Threads of a workgroup: rows are many, and waiting for each other is what they do most."""
+"""Threads of a workgroup where rows are many: waiting for each other is what they do most then."""
 _VECTORS_PER_THREAD = 2
 _MOST_HELD = 12
 """Vectors of a row that a thread may hold."""
+_UNROLLED = 4
+"""Vectors of a longer row that a thread loads before it waits for the first."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,11 @@ class RowShaderPlan:
         return -(-self.vectors // self.threads)
 
     @property
+    def unroll(self) -> int:
+        """Trips of a loop over a row that are written out."""
+        return next(n for n in range(_UNROLLED, 0, -1) if self.trips % n == 0)
+
+    @property
     def is_held(self) -> bool:
         """Whether a thread holds all of its vectors."""
         return self.trips <= _MOST_HELD
@@ -104,7 +111,11 @@ def plan_rows(group: RowGroup, limits: GpuLimits) -> RowShaderPlan | None:
 def _fitting(group: RowGroup, found: RowTiling, limits: GpuLimits) -> RowShaderPlan | None:
     tiling = found.tiling
     plan = RowShaderPlan(group, tiling, found.reads, found.output, reduction_phases(group), found.refined, 1, 1)
-    most = min(limits.invocations, _INVOCATIONS, limits.shared_bytes // (2 * WIDTH * 4))
+    fitting = min(limits.invocations, limits.shared_bytes // (2 * WIDTH * 4))
+    most = min(fitting, _INVOCATIONS)
+    # Of a few long rows each gets all the threads that a core can have: more cores it cannot.
+    while most * 2 <= fitting and tiling.num_rows <= limits.cores and plan.vectors > most * _MOST_HELD:
+        most *= 2
     threads = 1
     while threads * 2 <= most and threads * _VECTORS_PER_THREAD < plan.vectors:
         threads *= 2

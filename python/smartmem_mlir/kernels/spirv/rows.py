@@ -126,11 +126,22 @@ class RowShader:
             for place in held:
                 totals = self._reduce(numbers, place, totals)
             return totals
-        loop = scf.ForOp(integers.constant(0), integers.constant(self._plan.trips), integers.constant(1), starts)
+        loop = self._loop(starts)
         with ir.InsertionPoint(loop.body):
-            place = self._place(loop.induction_variable)
-            scf.YieldOp(self._reduce(numbers, place, list(loop.inner_iter_args)))
+            totals = list(loop.inner_iter_args)
+            for place in self._places_of(loop):
+                totals = self._reduce(numbers, place, totals)
+            scf.YieldOp(totals)
         return list(loop.results)
+
+    def _loop(self, starts: Sequence[ir.Value]) -> scf.ForOp:
+        """Over the vectors of a thread."""
+        first, end, step = map(integers.constant, (0, self._plan.trips, self._plan.unroll))
+        return scf.ForOp(first, end, step, list(starts))
+
+    def _places_of(self, loop: scf.ForOp) -> list[_Place]:
+        """The vectors of one trip."""
+        return [self._place(integers.add(loop.induction_variable, i)) for i in range(self._plan.unroll)]
 
     def _reduce(self, numbers: Sequence[int], place: _Place, totals: Sequence[ir.Value]) -> list[ir.Value]:
         results = []
@@ -236,9 +247,13 @@ class RowShader:
             for place in held:
                 self._store(place)
             return
-        loop = scf.ForOp(integers.constant(0), integers.constant(self._plan.trips), integers.constant(1))
+        loop = self._loop([])
         with ir.InsertionPoint(loop.body):
-            self._store(self._place(loop.induction_variable))
+            places = self._places_of(loop)
+            for place in places:
+                self._value(len(self._plan.group.steps) - 1, place)
+            for place in places:
+                self._store(place)
             scf.YieldOp([])
 
     def _store(self, place: _Place) -> None:

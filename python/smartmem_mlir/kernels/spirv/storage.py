@@ -122,6 +122,19 @@ class Elements(_Buffer):
         self._store(at, value)
 
 
+class Blocks(_Buffer):
+    """A buffer of f16 that is read by blocks of eight, as they are: four words of 32 bits, called f32."""
+
+    width = 4
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, writable=False, half=False)
+
+    def load(self, at: ir.Value) -> ir.Value:
+        """A block, by its number."""
+        return self._load(at)
+
+
 class VectorMemory(Binding):
     """Memory that is accessed by whole vectors of four f32."""
 
