@@ -37,27 +37,28 @@ class BlockCopy:
         assert split is not None, "the plan has checked it"
         outer, self._inner = eighth(address.outer), eighth(split[1])
         rows, _ = plan.extents
+        self.part = integers.divide(thread.local, plan.copiers)
+        """The part of the sum that the thread copies for."""
+        first = integers.remainder(thread.local, plan.copiers)
         self._bases, self._targets = [], []
-        for i in range(plan.copied_rows * plan.row_blocks // plan.invocations):
-            number = integers.add(thread.local, i * plan.invocations)
-            column, at = integers.remainder(number, plan.row_blocks), integers.divide(number, plan.row_blocks)
-            part, inside = integers.divide(at, rows), integers.remainder(at, rows)
+        for i in range(rows * plan.row_blocks // plan.copiers):
+            number = integers.add(first, i * plan.copiers)
+            column, inside = integers.remainder(number, plan.row_blocks), integers.divide(number, plan.row_blocks)
             base = integers.evaluate(outer, {ROW: integers.add(row, inside), PANEL: panel})
-            # Where the thread's part of the sum begins, in the first trip.
-            first = integers.add(integers.scale(part, plan.row_blocks), column)
-            self._bases.append(integers.add(base, first))
+            self._bases.append(integers.add(base, column))
+            at = integers.add(integers.scale(self.part, rows), inside)
             self._targets.append(integers.add(integers.scale(at, plan.row_pitch), column))
 
-    def load(self, outer: Sequence[ir.Value], number: ir.Value) -> list[ir.Value]:
+    def load(self, trips: Sequence[ir.Value]) -> list[ir.Value]:
         """A trip's blocks.
 
         Args:
-            outer: Trips of the loops around the innermost one.
-            number: Of the innermost loop.
+            trips: Of each loop over the sum, for the thread's part of it.
         """
-        values = {FIRST_REDUCTION + i: trip for i, trip in enumerate(outer)}
-        moved = integers.scale(number, self._plan.splits * self._plan.row_blocks)
+        *outer, innermost_trip = trips
+        moved = integers.scale(innermost_trip, self._plan.row_blocks)
         if self._inner != Expr(0):
+            values = {FIRST_REDUCTION + i: trip for i, trip in enumerate(outer)}
             moved = integers.add(moved, integers.evaluate(self._inner, values))
         return [self._memory.load(integers.add(base, moved)) for base in self._bases]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from mlir import ir
 from mlir.dialects import arith, vector
@@ -19,24 +19,20 @@ from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat, vector_type
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """A matrix of f16 in memory.
+class MatrixMemory:
+    """Where matrices of f16 are.
 
     Args:
-        memory: A buffer, whose elements are counted; None for workgroup memory, whose blocks are counted.
-        at: Where it begins.
-        pitch: Distance between its rows in memory.
+        buffer: A buffer, whose elements are counted; None for workgroup memory, whose blocks are counted.
+        pitch: Distance between a matrix's rows in memory.
         by_columns: Whether a row in memory is a column of the matrix.
     """
 
-    memory: Elements | None
-    at: ir.Value
+    buffer: Elements | None
     pitch: int
     by_columns: bool = False
 
 
-Loaded: TypeAlias = ir.Value | Matrix
-"""A matrix in registers, or where threads read its elements one by one."""
 Side = Literal["A", "B"]
 """Left or right factor, as SPIR-V calls them."""
 
@@ -47,11 +43,14 @@ class MatrixUnit(ABC):
     Args:
         matrices: Their extents.
         thread: The invocation.
+        left: Where left factors are.
+        right: Where right factors are.
     """
 
-    def __init__(self, matrices: CooperativeMatrices, thread: Thread) -> None:
+    def __init__(self, matrices: CooperativeMatrices, thread: Thread, left: MatrixMemory, right: MatrixMemory) -> None:
         self._matrices = matrices
         self._thread = thread
+        self._memories: dict[Side, MatrixMemory] = {"A": left, "B": right}
 
     @property
     @abstractmethod
@@ -63,12 +62,12 @@ class MatrixUnit(ABC):
         """A sum of nothing: values that a loop can carry."""
 
     @abstractmethod
-    def load(self, matrix: Matrix, side: Side) -> Loaded:
-        """A factor."""
+    def load(self, side: Side, at: ir.Value) -> ir.Value:
+        """The factor that begins there: a value that a loop can carry."""
 
     @abstractmethod
-    def multiply_add(self, left: Loaded, right: Loaded, total: Sequence[ir.Value]) -> list[ir.Value]:
-        """A sum plus a product."""
+    def multiply_add(self, left: ir.Value, right: ir.Value, total: Sequence[ir.Value]) -> list[ir.Value]:
+        """A sum plus a product of loaded factors."""
 
     @abstractmethod
     def store(self, total: Sequence[ir.Value], at: ir.Value, pitch: int) -> None:
@@ -88,19 +87,19 @@ class SubgroupUnit(MatrixUnit):
         zero = _spirv("Constant", ir.F32Type.get(), [], value=ir.FloatAttr.get(ir.F32Type.get(), 0.0))
         return [_spirv("CompositeConstruct", self._type("Acc", "f32"), [zero])]
 
-    def load(self, matrix: Matrix, side: Side) -> ir.Value:
+    def load(self, side: Side, at: ir.Value) -> ir.Value:
         """In registers."""
-        shared = matrix.memory is None
-        pointer = self._thread.shared_pointer(matrix.at) if matrix.memory is None else matrix.memory.pointer(matrix.at)
+        memory = self._memories[side]
+        pointer = self._thread.shared_pointer(at) if memory.buffer is None else memory.buffer.pointer(at)
         return _spirv(
             "KHR.CooperativeMatrixLoad",
             self._type(side, "f16"),
-            [pointer, integers.constant(matrix.pitch)],
-            matrix_layout=_layout(matrix.by_columns),
-            **({"memory_operand": self._thread.shared_access} if shared else {}),
+            [pointer, integers.constant(memory.pitch)],
+            matrix_layout=_layout(memory.by_columns),
+            **({"memory_operand": self._thread.shared_access} if memory.buffer is None else {}),
         )
 
-    def multiply_add(self, left: Loaded, right: Loaded, total: Sequence[ir.Value]) -> list[ir.Value]:
+    def multiply_add(self, left: ir.Value, right: ir.Value, total: Sequence[ir.Value]) -> list[ir.Value]:
         """One instruction."""
         return [_spirv("KHR.CooperativeMatrixMulAdd", total[0].type, [left, right, total[0]])]
 
@@ -129,22 +128,20 @@ class ThreadUnit(MatrixUnit):
         """The thread's vectors."""
         return [splat(0.0)] * (self._width // WIDTH)
 
-    def load(self, matrix: Matrix, side: Side) -> Matrix:
-        """Left where it is."""
-        return matrix
+    def load(self, side: Side, at: ir.Value) -> ir.Value:
+        """Where it is, nothing more: it is left there."""
+        return at
 
-    def multiply_add(self, left: Loaded, right: Loaded, total: Sequence[ir.Value]) -> list[ir.Value]:
+    def multiply_add(self, left: ir.Value, right: ir.Value, total: Sequence[ir.Value]) -> list[ir.Value]:
         """Term by term."""
-        assert isinstance(left, Matrix)
-        assert isinstance(right, Matrix)
         row, lane = self._place()
         sums = list(total)
         for term in range(self._matrices.terms):
             number = integers.constant(term)
-            factor = vector.broadcast(vector_type(), self._element(left, row, number))
+            factor = vector.broadcast(vector_type(), self._element("A", left, row, number))
             for i in range(len(sums)):
                 lanes = [integers.add(lane, WIDTH * i + each) for each in range(WIDTH)]
-                elements = [self._element(right, number, each) for each in lanes]
+                elements = [self._element("B", right, number, each) for each in lanes]
                 sums[i] = vector.fma(factor, vector.from_elements(vector_type(), elements), sums[i])
         return sums
 
@@ -166,11 +163,12 @@ class ThreadUnit(MatrixUnit):
         number = integers.remainder(self._thread.local, self._matrices.subgroup)
         return integers.divide(number, across), integers.scale(integers.remainder(number, across), self._width)
 
-    def _element(self, matrix: Matrix, row: ir.Value, column: ir.Value) -> ir.Value:
-        slow, fast = (column, row) if matrix.by_columns else (row, column)
-        start = integers.add(matrix.at, integers.scale(slow, matrix.pitch))
-        if matrix.memory is not None:
-            return matrix.memory.load(integers.add(start, fast))
+    def _element(self, side: Side, at: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+        memory = self._memories[side]
+        slow, fast = (column, row) if memory.by_columns else (row, column)
+        start = integers.add(at, integers.scale(slow, memory.pitch))
+        if memory.buffer is not None:
+            return memory.buffer.load(integers.add(start, fast))
         # A block is eight f16 in four words.
         block = self._thread.shared(integers.add(start, integers.divide(fast, BLOCK)))
         word = _spirv(
@@ -181,9 +179,9 @@ class ThreadUnit(MatrixUnit):
         return _spirv("VectorExtractDynamic", ir.F32Type.get(), [pair, integers.remainder(fast, 2)])
 
 
-def matrix_unit(matrices: CooperativeMatrices, thread: Thread) -> MatrixUnit:
-    """What multiplies on a device with these matrices."""
-    return (ThreadUnit if matrices.emulated else SubgroupUnit)(matrices, thread)
+def matrix_unit(matrices: CooperativeMatrices, thread: Thread, left: MatrixMemory, right: MatrixMemory) -> MatrixUnit:
+    """What multiplies on a device with these matrices; see :class:`MatrixUnit`."""
+    return (ThreadUnit if matrices.emulated else SubgroupUnit)(matrices, thread, left, right)
 
 
 def _layout(by_columns: bool) -> ir.Attribute:

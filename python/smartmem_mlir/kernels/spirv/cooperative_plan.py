@@ -29,6 +29,7 @@ _TILES = (1, 2, 3, 4)
 """Matrices of a subgroup's tile along rows, and along lanes."""
 _SUBGROUPS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (4, 1))
 """Subgroups of a workgroup along rows and along lanes that compute tiles of their own."""
+_SPLITS = (1, 2, 3, 4, 6, 8)
 _UNROLLS = (8, 6, 4, 3, 2, 1)
 _MOST_SUBGROUPS = 8
 _MOST_COPIED = 8
@@ -71,7 +72,7 @@ class MatrixPlan(ShaderPlan):
         tile: Matrices of a subgroup's tile, along rows and along lanes.
         subgroups: Of a workgroup, along rows and along lanes.
         splits: Subgroups that divide a sum.
-        unroll: Matrices along the sum that one trip multiplies.
+        unroll: Matrices along the innermost sum that one trip multiplies.
     """
 
     right: MatrixRead = None  # type: ignore[assignment]
@@ -127,6 +128,11 @@ class MatrixPlan(ShaderPlan):
         return self.extents[0] * self.splits
 
     @property
+    def copiers(self) -> int:
+        """Threads that copy for one part of the sum."""
+        return self.invocations // self.splits
+
+    @property
     def shared_vectors(self) -> int:
         """Vectors of four f32 in workgroup memory: first of blocks, then of sums."""
         return max(self.copied_rows * self.row_pitch, prod(self.subgroups) * self.splits * self.region)
@@ -135,7 +141,12 @@ class MatrixPlan(ShaderPlan):
     def trips(self) -> tuple[int, ...]:
         """Trip counts of the loops over the sum, without division among subgroups."""
         *outer, inner = self.tiling.reduction_extents
-        return *outer, inner // self.matrices.terms
+        return *outer, inner // (self.matrices.terms * self.unroll)
+
+    @property
+    def rounds(self) -> int:
+        """Trips of a subgroup, one after the other."""
+        return prod(self.trips) // self.splits
 
 
 def cooperative_plans(plan: ShaderPlan, limits: GpuLimits) -> Iterator[tuple[float, MatrixPlan]]:
@@ -149,7 +160,7 @@ def cooperative_plans(plan: ShaderPlan, limits: GpuLimits) -> Iterator[tuple[flo
     accesses = accesses_after_sum(plan)
     values = {field: getattr(plan, field) for field in ShaderPlan.__dataclass_fields__}
     base = MatrixPlan(**values, right=right, matrices=matrices)
-    for tile, subgroups, splits, unroll in product(product(_TILES, _TILES), _SUBGROUPS, (1, 2, 4, 8), _UNROLLS):
+    for tile, subgroups, splits, unroll in product(product(_TILES, _TILES), _SUBGROUPS, _SPLITS, _UNROLLS):
         shaped = replace(base, tile=tile, subgroups=subgroups, splits=splits, unroll=unroll)
         if _fits(shaped, limits):
             yield _cycles(shaped, limits, accesses), shaped
@@ -234,8 +245,9 @@ def _fits(plan: MatrixPlan, limits: GpuLimits) -> bool:
     (rows, lanes), subgroups = plan.extents, prod(plan.subgroups) * plan.splits
     if plan.tiling.num_rows < rows or plan.tiling.extents[plan.tiling.lane] % lanes:
         return False
-    # All subgroups pass the barriers of every trip together.
-    if plan.trips[-1] % (plan.splits * plan.unroll) or plan.copied_rows * plan.row_blocks % plan.invocations:
+    # All subgroups pass the barriers of every trip together, and each thread copies for one part of the sum.
+    innermost_terms = plan.tiling.reduction_extents[-1] // plan.matrices.terms
+    if innermost_terms % plan.unroll or prod(plan.trips) % plan.splits or rows * plan.row_blocks % plan.copiers:
         return False
     if subgroups > _MOST_SUBGROUPS or plan.invocations > limits.invocations or _copied(plan) > _MOST_COPIED:
         return False
@@ -246,7 +258,7 @@ def _fits(plan: MatrixPlan, limits: GpuLimits) -> bool:
 
 def _copied(plan: MatrixPlan) -> int:
     """Blocks that a thread copies in one trip."""
-    return plan.copied_rows * plan.row_blocks // plan.invocations
+    return plan.extents[0] * plan.row_blocks // plan.copiers
 
 
 def _registers(plan: MatrixPlan) -> int:
@@ -256,19 +268,20 @@ def _registers(plan: MatrixPlan) -> int:
     left, right = (
         n * matrices.terms // (2 * matrices.subgroup) for n in (rows * matrices.rows, lanes * matrices.lanes)
     )
-    return sums + left + plan.unroll * right + 2 * WIDTH * _copied(plan)
+    # Two trips' right factors: one's are loaded while the other's are multiplied.
+    return sums + left + 2 * plan.unroll * right + (WIDTH + 2) * _copied(plan)
 
 
 def _cycles(plan: MatrixPlan, limits: GpuLimits, accesses: int) -> float:
     """Modelled time: of the matrices, or of their loads, or of waiting for those, whichever is most; then the rest."""
     matrices, (rows, lanes) = plan.matrices, plan.tile
-    terms = prod(plan.trips) // plan.splits
+    terms = plan.rounds * plan.unroll
     rounds = -(-prod(plan.workgroups) // limits.cores)
     busy = rounds * prod(plan.subgroups) * plan.splits * terms
     products = busy * rows * lanes * matrices.rows * matrices.lanes * matrices.terms / _CORE_PRODUCTS
     left = rows * (_SHARED_LOAD + _COPY / plan.subgroups[1])
     right = lanes * (_LOAD if plan.packed else _SCATTERED_LOAD)
-    waiting = terms / plan.unroll * _TRIP
+    waiting = (plan.rounds + 1) * _TRIP
     vectors = prod(plan.extents) / (WIDTH * plan.invocations)
     waves = max(1.0, rounds * plan.invocations / CORE_LANES)
     return max(products, busy * (left + right), waiting) + vectors * (plan.splits + 2 + accesses) * LOAD_ISSUE * waves
