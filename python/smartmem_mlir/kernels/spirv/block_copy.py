@@ -9,7 +9,7 @@ from mlir import ir
 from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, PANEL, ROW
 from smartmem_mlir.kernels.spirv import integers
-from smartmem_mlir.kernels.spirv.cooperative_plan import BLOCK, MatrixPlan, innermost
+from smartmem_mlir.kernels.spirv.cooperative_plan import BLOCK, MatrixPlan, eighth, innermost
 from smartmem_mlir.kernels.spirv.shader import Thread
 from smartmem_mlir.kernels.spirv.storage import Blocks
 
@@ -85,8 +85,3 @@ class BlockCopy:
         matrices = self._plan.matrices
         blocks = matrices.terms // BLOCK
         return [i * matrices.rows * self._plan.row_pitch + number * blocks for i in range(self._plan.tile[0])]
-
-
-def eighth(expr: Expr) -> Expr:
-    """What is visibly a multiple of a block, counted in blocks."""
-    return Expr(expr.const // BLOCK, tuple((atom, coefficient // BLOCK) for atom, coefficient in expr.terms))

@@ -15,7 +15,7 @@ from smartmem_mlir.kernels.spirv.control import loop, when
 from smartmem_mlir.kernels.spirv.cooperative_matrices import MatrixMemory, matrix_unit
 from smartmem_mlir.kernels.spirv.cooperative_plan import MatrixPlan
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.storage import Binding, Blocks, Elements
+from smartmem_mlir.kernels.spirv.storage import Binding, Blocks
 from smartmem_mlir.kernels.spirv.tile_sums import TileSums
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 from smartmem_mlir.transforms.view_ops import shape_of
@@ -62,7 +62,7 @@ class CooperativeShader(ContractionShader):
         (_, lanes), (_, across), (_, beside) = plan.subgroup_extents, plan.tile, plan.subgroups
         left, right = self._bindings[plan.lhs[0].value], self._bindings[plan.rhs.value]
         assert isinstance(left, Blocks), "the left factor is copied by blocks"
-        assert isinstance(right, Elements), "matrices are loaded by pointers to elements"
+        assert isinstance(right, Blocks), "pointers to blocks say that matrices are aligned"
         memories = MatrixMemory(None, plan.row_pitch), MatrixMemory(right, plan.right.pitch, plan.right.by_columns)
         unit = matrix_unit(plan.matrices, thread, *memories)
         number = unit.subgroup

@@ -14,7 +14,7 @@ from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.cooperative_plan import BLOCK
 from smartmem_mlir.kernels.spirv.limits import CooperativeMatrices
 from smartmem_mlir.kernels.spirv.shader import Thread
-from smartmem_mlir.kernels.spirv.storage import Elements
+from smartmem_mlir.kernels.spirv.storage import Blocks
 from smartmem_mlir.kernels.spirv.vectors import WIDTH, splat, vector_type
 
 
@@ -23,12 +23,12 @@ class MatrixMemory:
     """Where matrices of f16 are.
 
     Args:
-        buffer: A buffer, whose elements are counted; None for workgroup memory, whose blocks are counted.
-        pitch: Distance between a matrix's rows in memory.
+        buffer: A buffer; None for workgroup memory.
+        pitch: Blocks between a matrix's rows in memory.
         by_columns: Whether a row in memory is a column of the matrix.
     """
 
-    buffer: Elements | None
+    buffer: Blocks | None
     pitch: int
     by_columns: bool = False
 
@@ -63,7 +63,7 @@ class MatrixUnit(ABC):
 
     @abstractmethod
     def load(self, side: Side, at: ir.Value) -> ir.Value:
-        """The factor that begins there: a value that a loop can carry."""
+        """The factor that begins with this block: a value that a loop can carry."""
 
     @abstractmethod
     def multiply_add(self, left: ir.Value, right: ir.Value, total: Sequence[ir.Value]) -> list[ir.Value]:
@@ -167,10 +167,9 @@ class ThreadUnit(MatrixUnit):
         memory = self._memories[side]
         slow, fast = (column, row) if memory.by_columns else (row, column)
         start = integers.add(at, integers.scale(slow, memory.pitch))
-        if memory.buffer is not None:
-            return memory.buffer.load(integers.add(start, fast))
-        # A block is eight f16 in four words.
-        block = self._thread.shared(integers.add(start, integers.divide(fast, BLOCK)))
+        number = integers.add(start, integers.divide(fast, BLOCK))
+        block = self._thread.shared(number) if memory.buffer is None else memory.buffer.load(number)
+        # Eight f16 are in four words.
         word = _spirv(
             "VectorExtractDynamic", ir.F32Type.get(), [block, integers.divide(integers.remainder(fast, BLOCK), 2)]
         )

@@ -29,9 +29,9 @@ _TILES = (1, 2, 3, 4)
 """Matrices of a subgroup's tile along rows, and along lanes."""
 _SUBGROUPS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (4, 1))
 """Subgroups of a workgroup along rows and along lanes that compute tiles of their own."""
-_SPLITS = (1, 2, 3, 4, 6, 8)
+_SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 _UNROLLS = (8, 6, 4, 3, 2, 1)
-_MOST_SUBGROUPS = 8
+_MOST_SUBGROUPS = 16
 _MOST_COPIED = 8
 """Blocks that a thread copies in one trip."""
 _REGISTERS = 168
@@ -41,7 +41,7 @@ _CORE_PRODUCTS = 1024
 _COPY, _SHARED_LOAD, _LOAD, _SCATTERED_LOAD = 8, 8, 16, 64
 """Cycles of a core for a matrix: copied to workgroup memory, loaded from there, loaded from where its rows are
 adjacent, and from where each is in a cache line of its own. The last two are fitted to an H200."""
-_TRIP = 900
+_TRIP = 1500
 """Cycles from the loads of a trip to its products, with the barriers between."""
 
 
@@ -50,9 +50,9 @@ class MatrixRead:
     """How matrices of the right factor are loaded.
 
     Args:
-        outer: Address over the panel, at the start of the sum.
-        inner: What moves with the sum.
-        pitch: Distance between rows of the matrix in memory.
+        outer: Address of an element over the panel, at the start of the sum.
+        inner: Blocks that it moves with the sum, whose last dimension counts matrices.
+        pitch: Blocks between rows of the matrix in memory.
         by_columns: Whether what is adjacent are its columns' elements.
     """
 
@@ -179,11 +179,11 @@ def _has_matrices(plan: ShaderPlan, matrices: CooperativeMatrices) -> bool:
 
 
 def _has_blocks(plan: ShaderPlan) -> bool:
-    """Whether rows of the left factor are blocks of adjacent terms, alike for all lanes, and read by nothing else."""
+    """Whether rows of the left factor are blocks of terms, alike for all lanes, and each factor is read only once."""
     tiling, factor = plan.tiling, plan.lhs[0]
-    others = [plan.rhs.value, *(read.value for read in reads_after_sum(plan.group))]
+    values = [factor.value, plan.rhs.value, *{read.value for read in reads_after_sum(plan.group)}]
     split = innermost(factor.address, tiling)
-    if split is None or split[0] != 1 or factor.address.lanes or factor.value in others:
+    if split is None or split[0] != 1 or factor.address.lanes or len(set(values)) < len(values):
         return False
     aligned = _is_aligned(factor.address.outer) and _is_aligned(split[1])
     return aligned and _within_range(factor.address.outer, tiling) == 0
@@ -205,7 +205,7 @@ def _right(plan: ShaderPlan, matrices: CooperativeMatrices) -> MatrixRead | None
     box = Box.of((tiling.num_rows, tiling.num_panels // count, count // panels))
     if not all(map(_is_aligned, (*simplify_exprs([starts], box), split[1]))):
         return None
-    return MatrixRead(address.outer, address.inner, pitch, by_columns)
+    return MatrixRead(address.outer, _of_matrices(address.inner, tiling, matrices), pitch // BLOCK, by_columns)
 
 
 def _packed(tiling: Tiling, matrices: CooperativeMatrices) -> MatrixRead:
@@ -213,7 +213,20 @@ def _packed(tiling: Tiling, matrices: CooperativeMatrices) -> MatrixRead:
     terms = tiling.reduction_extents
     inner = linearize([dim(FIRST_REDUCTION + i) for i in range(len(terms))], terms) * matrices.lanes
     # Read at panels with which matrices begin.
-    return MatrixRead(dim(PANEL) * (prod(terms) * WIDTH), inner, matrices.terms, by_columns=True)
+    blocks = _of_matrices(inner, tiling, matrices)
+    return MatrixRead(dim(PANEL) * (prod(terms) * WIDTH), blocks, matrices.terms // BLOCK, by_columns=True)
+
+
+def _of_matrices(inner: Expr, tiling: Tiling, matrices: CooperativeMatrices) -> Expr:
+    """What moves with the sum, in blocks and over matrices."""
+    count = FIRST_REDUCTION + len(tiling.reductions)
+    by_matrix = [dim(i) for i in range(count - 1)]
+    return eighth(inner.substitute([*by_matrix, dim(count - 1) * matrices.terms]))
+
+
+def eighth(expr: Expr) -> Expr:
+    """What is visibly a multiple of a block, counted in blocks."""
+    return Expr(expr.const // BLOCK, tuple((atom, coefficient // BLOCK) for atom, coefficient in expr.terms))
 
 
 def innermost(address: SplitAddress, tiling: Tiling) -> tuple[int, Expr] | None:

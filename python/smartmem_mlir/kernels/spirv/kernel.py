@@ -97,7 +97,7 @@ class Kernel:
 
     def is_copied(self, value: ir.Value) -> bool:
         """Whether a tensor is read by blocks of f16, and only so."""
-        return isinstance(self.plan, MatrixPlan) and value == self.plan.lhs[0].value
+        return isinstance(self.plan, MatrixPlan) and value in (self.plan.lhs[0].value, self.plan.rhs.value)
 
     def fits(self, value: ir.Value, image: ImageShape) -> bool:
         """Whether a tensor can be an image."""

@@ -15,7 +15,7 @@ from smartmem_mlir.kernels.spirv import integers
 from smartmem_mlir.kernels.spirv.block_copy import BlockCopy
 from smartmem_mlir.kernels.spirv.control import loop
 from smartmem_mlir.kernels.spirv.cooperative_matrices import MatrixUnit
-from smartmem_mlir.kernels.spirv.cooperative_plan import MatrixPlan
+from smartmem_mlir.kernels.spirv.cooperative_plan import BLOCK, MatrixPlan
 from smartmem_mlir.kernels.spirv.vectors import WIDTH
 
 Values = list[ir.Value]
@@ -42,9 +42,10 @@ class TileSums:
         self._split = split
         self._left_base = copy.first_block(tile, split)
         panels = plan.matrices.lanes // WIDTH
-        self._right_bases = [
+        firsts = [
             integers.evaluate(plan.right.outer, {PANEL: integers.add(panel, i * panels)}) for i in range(plan.tile[1])
         ]
+        self._right_bases = [integers.divide(first, BLOCK) for first in firsts]
 
     def emit(self) -> list[Values]:
         """Writes it at the insertion point; the sums of the tile's matrices, along lanes first."""
@@ -77,9 +78,9 @@ class TileSums:
         *outer, inner = self._trips(trip, self._split)
         rights = []
         for i in range(plan.unroll):
-            term = integers.scale(integers.add(integers.scale(inner, plan.unroll), i), plan.matrices.terms)
+            places = (*outer, integers.add(integers.scale(inner, plan.unroll), i))
             moved = integers.evaluate(
-                plan.right.inner, {FIRST_REDUCTION + level: each for level, each in enumerate((*outer, term))}
+                plan.right.inner, {FIRST_REDUCTION + level: place for level, place in enumerate(places)}
             )
             rights += [self._unit.load("B", integers.add(base, moved)) for base in self._right_bases]
         return [*blocks, *rights]
