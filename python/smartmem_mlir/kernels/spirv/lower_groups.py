@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from mlir import ir
@@ -84,9 +84,11 @@ def lower_groups(root: ir.Operation, device: Device, storage: Storage = "auto") 
         How many groups became kernels.
     """
     _dissolve_attention(root)
+    # Matrices are loaded from buffers.
+    limits = replace(device.limits, matrices=None) if storage == "image" else device.limits
     kernels: list[Kernel] = []
     for op in [op for op in block_operations(root) if op.name == GROUP]:
-        kernel = next(filter(None, (make(op, device.limits) for make in _MAKERS)), None)
+        kernel = next(filter(None, (make(op, limits) for make in _MAKERS)), None)
         if kernel is None:
             dissolve(op)
         else:
