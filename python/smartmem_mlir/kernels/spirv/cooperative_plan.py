@@ -160,10 +160,22 @@ def cooperative_plans(plan: ShaderPlan, limits: GpuLimits) -> Iterator[tuple[flo
     accesses = accesses_after_sum(plan)
     values = {field: getattr(plan, field) for field in ShaderPlan.__dataclass_fields__}
     base = MatrixPlan(**values, right=right, matrices=matrices)
-    for tile, subgroups, splits, unroll in product(product(_TILES, _TILES), _SUBGROUPS, _SPLITS, _UNROLLS):
-        shaped = replace(base, tile=tile, subgroups=subgroups, splits=splits, unroll=unroll)
-        if _fits(shaped, limits):
-            yield _cycles(shaped, limits, accesses), shaped
+    for tile, subgroups in product(product(_TILES, _TILES), _SUBGROUPS):
+        tiled = replace(base, tile=tile, subgroups=subgroups)
+        rows, lanes = tiled.extents
+        if plan.tiling.num_rows < rows or plan.tiling.extents[plan.tiling.lane] % lanes:
+            continue
+        for splits, unroll in product(_SPLITS, _unrolls(plan.tiling, matrices)):
+            if prod(subgroups) * splits <= _MOST_SUBGROUPS:
+                shaped = replace(tiled, splits=splits, unroll=unroll)
+                if _fits(shaped, limits):
+                    yield _cycles(shaped, limits, accesses), shaped
+
+
+def _unrolls(tiling: Tiling, matrices: CooperativeMatrices) -> list[int]:
+    """Matrices that a trip may multiply: whole trips make up the innermost sum."""
+    count = tiling.reduction_extents[-1] // matrices.terms
+    return [unroll for unroll in _UNROLLS if count % unroll == 0]
 
 
 def _has_matrices(plan: ShaderPlan, matrices: CooperativeMatrices) -> bool:
@@ -255,14 +267,10 @@ def _is_aligned(expr: Expr) -> bool:
 
 
 def _fits(plan: MatrixPlan, limits: GpuLimits) -> bool:
-    (rows, lanes), subgroups = plan.extents, prod(plan.subgroups) * plan.splits
-    if plan.tiling.num_rows < rows or plan.tiling.extents[plan.tiling.lane] % lanes:
-        return False
     # All subgroups pass the barriers of every trip together, and each thread copies for one part of the sum.
-    innermost_terms = plan.tiling.reduction_extents[-1] // plan.matrices.terms
-    if innermost_terms % plan.unroll or prod(plan.trips) % plan.splits or rows * plan.row_blocks % plan.copiers:
+    if prod(plan.trips) % plan.splits or plan.extents[0] * plan.row_blocks % plan.copiers:
         return False
-    if subgroups > _MOST_SUBGROUPS or plan.invocations > limits.invocations or _copied(plan) > _MOST_COPIED:
+    if plan.invocations > limits.invocations or _copied(plan) > _MOST_COPIED:
         return False
     across, down = plan.workgroups
     fits = across <= limits.workgroups[0] and down <= limits.workgroups[1]
