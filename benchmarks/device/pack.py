@@ -32,6 +32,8 @@ from smartmem_mlir.iree.isolation import LoweredModule, lower_isolated
 from smartmem_mlir.report.inputs import random_inputs
 
 SEEDS = (0, 1)
+_PROTOBUF_BYTES = 1 << 30
+"""More weights go into a file of their own: a model in one file may have 2 GB."""
 VARIANTS = ["iree", "smartmem", "smartmem-buffer", "smartmem-image"]
 """Plain IREE; ours as the target says; ours with tensors in buffers, and in images where they can be."""
 
@@ -42,7 +44,8 @@ def pack(path: Path, out: Path, choices: list[tuple[str, str | None, str, str, s
     recipe = reseed(model)
     with tempfile.TemporaryDirectory() as temporary:
         reseeded = Path(temporary) / path.name
-        onnx.save(model, reseeded)
+        large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > _PROTOBUF_BYTES
+        onnx.save(model, reseeded, save_as_external_data=large, location=f"{path.name}.data")
         imported = ingress.load(reseeded, ingress.ImportOptions())
         kept = {key: p for key, p in imported.parameters.items() if key not in recipe}
         arrays = {f"weight:{key}": parameter.load() for key, parameter in kept.items()}
