@@ -176,6 +176,29 @@ def test_shared_memory_is_checked(modules: dict[str, BuiltModule], lavapipe: Vul
         refuse_other_device(hungry, lavapipe)
 
 
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ((), "none"),
+        (((16, 16, 32),), "16x16x32"),
+        (((16, 16, 32), (8, 8, 8)), "8x8x8, 16x16x32"),
+        (((16, 8, 16), (16, 16, 16)), None),
+    ],
+)
+def test_cooperative_matrices_are_checked(
+    modules: dict[str, BuiltModule],
+    lavapipe: VulkanDevice,
+    given: tuple[tuple[int, int, int], ...],
+    complaint: str | None,
+) -> None:
+    assert lavapipe.matrices == frozenset()
+    assert assumed(modules["vulkan"]).matrices == ()
+    multiplying = assumed(modules["vulkan"]).model_copy(update={"matrices": ((16, 16, 16),)})
+    device = dataclasses.replace(lavapipe, matrices=frozenset(given))
+    expected = [] if complaint is None else [f"cooperative matrices of 16x16x16, the device has {complaint}"]
+    assert multiplying.differences(device) == expected
+
+
 def test_the_kind_of_device_is_checked(modules: dict[str, BuiltModule], lavapipe: VulkanDevice) -> None:
     with pytest.raises(DeviceError, match=f"compiled for a CPU, the device is {re.escape(lavapipe.name)}"):
         refuse_other_device(modules["cpu"].assumptions, lavapipe)

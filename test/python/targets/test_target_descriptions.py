@@ -162,6 +162,15 @@ def test_a_missing_file_is_named() -> None:
         (edited("vulkan", "max_workgroup_size", value=[0, 1, 1]), "field 'vulkan.max_workgroup_size.0'"),
         (edited("vulkan", "compute", value=["fp31"]), "field 'vulkan.compute.0'"),
         (edited("vulkan", "spirv_version", value="9.9"), "field 'vulkan.spirv_version'"),
+        (edited("vulkan", "cooperative_matrices", value=16), "field 'vulkan.cooperative_matrices'"),
+        (
+            edited("vulkan", "cooperative_matrices", value={"rows": 16, "lanes": 16}),
+            "field 'vulkan.cooperative_matrices.terms'",
+        ),
+        (
+            edited("vulkan", "cooperative_matrices", value={"rows": 4, "lanes": 16, "terms": 16}),
+            "field 'vulkan.cooperative_matrices.rows'",
+        ),
         (edited("vulkan", "memory_rates", value={"buffer": 55}), "field 'vulkan.memory_rates.image'"),
         (edited("vulkan", "memory_rates", value={"buffer": 0, "image": 1}), "field 'vulkan.memory_rates.buffer'"),
         (edited("vulkan", "max_image_layers", value=0), "field 'vulkan.max_image_layers'"),
@@ -185,7 +194,26 @@ def test_several_subgroup_sizes_go_with_no_subgroup_operations_only(tmp_path: Pa
     content = edited("vulkan", "subgroup_sizes", value=[32, 64])
     assert load_target(write(tmp_path, content)).vulkan is not None
     content["vulkan"]["subgroup_operations"] = ["shuffle"]
-    with pytest.raises(OptionError, match="exactly one size"):
+    with pytest.raises(OptionError, match="subgroup_operations needs exactly one size"):
+        load_target(write(tmp_path, content))
+
+
+def test_cooperative_matrices_go_with_one_subgroup_size(tmp_path: Path) -> None:
+    content = edited("vulkan", "cooperative_matrices", value={"rows": 16, "lanes": 8, "terms": 16})
+    vulkan = load_target(write(tmp_path, content)).vulkan
+    assert vulkan is not None
+    assert vulkan.cooperative_matrices is not None
+    assert vulkan.cooperative_matrices.model_dump() == {"rows": 16, "lanes": 8, "terms": 16}
+    content["vulkan"]["subgroup_sizes"] = [32, 64]
+    with pytest.raises(OptionError, match="cooperative_matrices needs exactly one size"):
+        load_target(write(tmp_path, content))
+
+
+@pytest.mark.xfail(strict=True, reason="kernels cut such matrices into vectors and blocks all the same")
+@pytest.mark.parametrize("extents", [{"lanes": 10}, {"terms": 12}])
+def test_cooperative_matrices_are_whole_vectors_and_blocks(tmp_path: Path, extents: dict[str, int]) -> None:
+    content = edited("vulkan", "cooperative_matrices", value={"rows": 16, "lanes": 16, "terms": 16, **extents})
+    with pytest.raises(OptionError, match=f"cooperative_matrices.{next(iter(extents))}"):
         load_target(write(tmp_path, content))
 
 
