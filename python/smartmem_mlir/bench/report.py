@@ -75,7 +75,8 @@ def merge(campaigns: Sequence[Campaign]) -> Campaign:
     skipped = {name: error for c in campaigns for name, error in c.skipped.items() if name not in models}
     noisiest = max((c.host for c in campaigns), key=lambda host: host.load_before)
     changes = {"models": tuple(models.values()), "skipped": skipped, "peaks": tuple(peaks), "host": noisiest}
-    commits = list(dict.fromkeys(c.commit or "unknown" for c in campaigns))
+    # A campaign may itself be one of several.
+    commits = list(dict.fromkeys(commit for c in campaigns for commit in (c.commit or "unknown").split(", ")))
     return first.model_copy(update={**changes, "commit": ", ".join(commits)})
 
 

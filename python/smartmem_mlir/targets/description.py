@@ -131,9 +131,10 @@ class CooperativeMatrixShape(Document):
         terms: Columns of the left factor (K).
     """
 
-    rows: Annotated[int, Field(ge=8, le=64)]
-    lanes: Annotated[int, Field(ge=8, le=64)]
-    terms: Annotated[int, Field(ge=8, le=64)]
+    # Kernels store sums by vectors of four and copy factors by blocks of eight.
+    rows: Annotated[int, Field(ge=8, le=64, multiple_of=8)]
+    lanes: Annotated[int, Field(ge=8, le=64, multiple_of=8)]
+    terms: Annotated[int, Field(ge=8, le=64, multiple_of=8)]
 
 
 class VulkanTarget(Document):

@@ -209,7 +209,8 @@ def _right(plan: ShaderPlan, matrices: CooperativeMatrices) -> MatrixRead | None
         return None
     by_columns = split[0] == 1 and address.lanes != 1
     pitch = address.lanes if by_columns else split[0]
-    if (not by_columns and address.lanes != 1) or pitch % BLOCK:
+    # The device takes the distance for a number without a sign.
+    if (not by_columns and address.lanes != 1) or pitch % BLOCK or pitch <= 0:
         return None
     # Where matrices begin; panels between need no alignment.
     count, panels = tiling.panels_per_lane_range, matrices.lanes // WIDTH
