@@ -209,7 +209,6 @@ def test_cooperative_matrices_go_with_one_subgroup_size(tmp_path: Path) -> None:
         load_target(write(tmp_path, content))
 
 
-@pytest.mark.xfail(strict=True, reason="kernels cut such matrices into vectors and blocks all the same")
 @pytest.mark.parametrize("extents", [{"lanes": 10}, {"terms": 12}])
 def test_cooperative_matrices_are_whole_vectors_and_blocks(tmp_path: Path, extents: dict[str, int]) -> None:
     content = edited("vulkan", "cooperative_matrices", value={"rows": 16, "lanes": 16, "terms": 16, **extents})
