@@ -29,12 +29,10 @@ class DerivedParameter:
     Args:
         source: Key of that other.
         view: The view, as `index_maps.text` writes it.
-        filters: [m, r] if the first two dimensions of the view are then transformed for F(m, r).
     """
 
     source: str
     view: str
-    filters: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

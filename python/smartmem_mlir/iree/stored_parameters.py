@@ -16,7 +16,6 @@ from smartmem_mlir.index_maps.map import IndexMap, evaluate
 from smartmem_mlir.index_maps.text import parse_view
 from smartmem_mlir.index_maps.view import Fill, View
 from smartmem_mlir.iree.isolation import DerivedParameter, LoweredModule
-from smartmem_mlir.kernels.winograd import transform_filters
 from smartmem_mlir.signature import Parameter
 
 Array = npt.NDArray[np.generic]
@@ -42,13 +41,8 @@ def stored_parameters(parameters: Mapping[str, Parameter], lowered: LoweredModul
 
 
 def _derived(key: str, source: Parameter, derived: DerivedParameter) -> Parameter:
-    view, filters = parse_view(derived.view), derived.filters
-    if filters is None:
-        return Parameter(replace(source.spec, name=key, shape=view.shape), lambda: evaluate_view(view, source.load()))
-    outputs, taps = filters
-    size = outputs + taps - 1
-    spec = replace(source.spec, name=key, shape=(size, size, *view.shape[2:]))
-    return Parameter(spec, lambda: transform_filters(evaluate_view(view, source.load()), outputs))
+    view = parse_view(derived.view)
+    return Parameter(replace(source.spec, name=key, shape=view.shape), lambda: evaluate_view(view, source.load()))
 
 
 def evaluate_view(view: View, array: Array) -> Array:

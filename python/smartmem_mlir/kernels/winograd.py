@@ -15,9 +15,6 @@ from fractions import Fraction
 from functools import cache
 from math import prod
 
-import numpy as np
-import numpy.typing as npt
-
 Matrix = tuple[tuple[Fraction, ...], ...]
 
 _POINTS = (0, 1, -1, 2, -2)
@@ -88,27 +85,6 @@ def minimal_filtering(outputs: int, taps: int) -> MinimalFiltering:
     if not made.filters():
         raise ArithmeticError(f"F({outputs}, {taps}) does not filter")
     return made
-
-
-def transform_filters(weights: npt.NDArray[np.generic], outputs: int) -> npt.NDArray[np.generic]:
-    """Filters as the products need them, G g G^T.
-
-    Args:
-        weights: [r, r, ...].
-        outputs: m.
-
-    Returns:
-        [m + r - 1, m + r - 1, ...], computed in f64 and of the type of the weights.
-    """
-    matrix = np.array(minimal_filtering(outputs, weights.shape[0]).filter, np.float64)
-    result = np.empty((len(matrix), len(matrix), *weights.shape[2:]), weights.dtype)
-    # A part at a time: twice the memory of a large weight would be the peak of a compilation.
-    flat, wide = result.reshape(*result.shape[:2], -1), weights.reshape(*weights.shape[:2], -1)
-    step = 1 << 16
-    for start in range(0, wide.shape[2], step):
-        part = wide[:, :, start : start + step].astype(np.float64)
-        flat[:, :, start : start + step] = np.einsum("ai,bj,ijk->abk", matrix, matrix, part, optimize=True)
-    return result
 
 
 def _monic(roots: list[int] | tuple[int, ...]) -> list[int]:

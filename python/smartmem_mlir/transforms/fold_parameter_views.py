@@ -26,9 +26,6 @@ VIEW_ATTRIBUTE = "smartmem.view"
 """On a parameter: the view of its source that its values are, as `index_maps.text` writes it."""
 SOURCE_ATTRIBUTE = "smartmem.view_of"
 """On a parameter: key of the parameter that it is a view of."""
-FILTERS_ATTRIBUTE = "smartmem.filters"
-"""On such a parameter: [m, r]. Its first two dimensions, of r taps, are then transformed for F(m, r), see
-`kernels.winograd`."""
 
 MAX_GROWTH = 2
 """A view with more than this many times the elements of its source is left to the program: a broadcast is no layout."""
@@ -59,28 +56,11 @@ def fold_parameter_views(root: ir.Operation) -> int:
     return folded
 
 
-def transformed_parameter(source: ir.Value, view: View, outputs: int, taps: int) -> ir.Value:
-    """A new parameter at the insertion point: filters transformed for minimal filtering.
-
-    Args:
-        source: A parameter.
-        view: How its elements are arranged before they are transformed: [taps, taps, ...].
-        outputs: m.
-        taps: r.
-    """
-    size = outputs + taps - 1
-    type_ = ir.RankedTensorType.get([size, size, *view.shape[2:]], source.type.element_type)
-    return _derived(source.owner.operation, view, type_, (outputs, taps))
-
-
-def _derived(source: ir.Operation, view: View, type_: ir.Type, filters: tuple[int, int] | None = None) -> ir.Value:
+def _derived(source: ir.Operation, view: View, type_: ir.Type) -> ir.Value:
     key, text = ir.StringAttr(source.attributes["key"]).value, print_view(view)
-    said = text if filters is None else f"{text} F{filters}"
-    made = smartmem.ParameterOp(type_, f"{key}#{hashlib.sha256(said.encode()).hexdigest()[:12]}")
+    made = smartmem.ParameterOp(type_, f"{key}#{hashlib.sha256(text.encode()).hexdigest()[:12]}")
     made.operation.attributes[VIEW_ATTRIBUTE] = ir.StringAttr.get(text)
     made.operation.attributes[SOURCE_ATTRIBUTE] = ir.StringAttr.get(key)
-    if filters is not None:
-        made.operation.attributes[FILTERS_ATTRIBUTE] = ir.DenseI64ArrayAttr.get(filters)
     return made.result
 
 
@@ -88,8 +68,7 @@ def read_parameters(root: ir.Operation) -> dict[str, dict[str, Any] | None]:
     """The parameters that a module reads.
 
     Returns:
-        By key: None, or for a parameter that is a view of another, that other's key as `source`, the view as `view`,
-        and as `filters` [m, r] or None.
+        By key: None, or for a parameter that is a view of another, that other's key as `source` and the view as `view`.
     """
     found: dict[str, dict[str, Any] | None] = {}
     for op in block_operations(root):
@@ -99,8 +78,6 @@ def read_parameters(root: ir.Operation) -> dict[str, dict[str, Any] | None]:
         if VIEW_ATTRIBUTE in op.attributes:
             names = {"source": SOURCE_ATTRIBUTE, "view": VIEW_ATTRIBUTE}
             derived = {field: ir.StringAttr(op.attributes[name]).value for field, name in names.items()}
-            has_filters = FILTERS_ATTRIBUTE in op.attributes
-            derived["filters"] = list(ir.DenseI64ArrayAttr(op.attributes[FILTERS_ATTRIBUTE])) if has_filters else None
         found[ir.StringAttr(op.attributes["key"]).value] = derived
     return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, ClassVar
 
 from mlir import ir
@@ -15,7 +14,7 @@ from smartmem_mlir.kernels.cpu.lower_attention import attention_kernel
 from smartmem_mlir.kernels.cpu.lower_contraction import contraction_kernel
 from smartmem_mlir.kernels.cpu.lower_linear_attention import linear_attention_kernel
 from smartmem_mlir.kernels.cpu.lower_rows import row_kernel
-from smartmem_mlir.kernels.cpu.lower_winograd import Candidate, choose_candidates, winograd_candidate
+from smartmem_mlir.kernels.cpu.lower_winograd import winograd_kernel
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.run_launch import LaunchWriter
 from smartmem_mlir.kernels.fates import tell_views
@@ -30,7 +29,6 @@ from smartmem_mlir.kernels.groups import (
     read_rows,
 )
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
-from smartmem_mlir.transforms.convert_to_iree import PARAMETER_OP
 from smartmem_mlir.transforms.form_groups import form_contraction_groups
 from smartmem_mlir.transforms.ir_walk import block_operations
 from smartmem_mlir.transforms.map_group import erase_copies
@@ -65,19 +63,18 @@ GENERATORS = (
 """In this order: a group is of the first kind that it can be read as."""
 
 
-def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: int = 0) -> int:
+def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: bool = False) -> int:
     """Turns every group that a generator takes into an executable and a dispatch; the others are dissolved.
 
     Args:
         root: The module.
         cpu: What its kernels are to run on.
-        filtering: Percent by which weights may grow for convolutions by minimal filtering.
+        filtering: Whether 3x3 convolutions are computed by minimal filtering where that is faster.
 
     Returns:
         How many groups became kernels.
     """
     planned: dict[ir.Value, Kernel] = {}
-    filters: dict[ir.Value, Candidate] = {}
     for generator in GENERATORS:
         dissolved = 0
         for op in _groups(root, planned):
@@ -89,16 +86,13 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: int = 0) -> int
                 _dissolve(op)
                 dissolved += 1
                 continue
-            planned[op.results[0]] = kernel
             if filtering and isinstance(group, ContractionGroup):
-                candidate = winograd_candidate(op, group, cpu, kernel)
-                if candidate is not None:
-                    filters[op.results[0]] = candidate
+                kernel = winograd_kernel(op, group, cpu, kernel) or kernel
+            planned[op.results[0]] = kernel
         if dissolved and generator.regroups:
             form_contraction_groups(root)
     for op in _groups(root, planned):
         _dissolve(op)
-    planned |= choose_candidates(filters, _parameter_bytes(root) * filtering // 100)
     launches = form_launches(list(planned.values()), block_operations(root))
     kept = [launch for launch in launches if len(launch.kernels) > 1 or launch.kernels[0].alone]
     for launch in launches:
@@ -112,11 +106,6 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: int = 0) -> int
     for launch in kept:
         writer.write(launch)
     return sum(len(launch.kernels) for launch in kept)
-
-
-def _parameter_bytes(root: ir.Operation) -> int:
-    types = [op.results[0].type for op in block_operations(root) if op.name == PARAMETER_OP]
-    return sum(prod(type_.shape) * type_.element_type.width // 8 for type_ in types)
 
 
 def _dissolve(op: ir.Operation) -> None:
@@ -147,10 +136,8 @@ class LowerGroupsToCpu(Pass):
 
     lanes: int | None = option(None, "f32 elements of a vector register; by default what the module says, or 8")
     registers: int | None = option(None, "vector registers; by default what the module says, or 16")
-    filtering: int = option(
-        50,
-        "percent by which all weights together may grow, so that 3x3 convolutions need fewer products (Winograd's "
-        "minimal filtering, F(4x4, 3x3)); 0 for none",
+    filtering: bool = option(
+        True, "compute 3x3 convolutions by Winograd's minimal filtering, F(4x4, 3x3), where that is faster"
     )
 
     def run(self, op: ir.Operation) -> None:

@@ -1,9 +1,8 @@
-"""Convolutions by minimal filtering: which of a model's, and each as a kernel."""
+"""A convolution by minimal filtering as a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import prod
 
 from mlir import ir
@@ -18,37 +17,20 @@ from smartmem_mlir.kernels.cpu.panels import panelled
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.stages import LAUNCH_WORK
 from smartmem_mlir.kernels.cpu.winograd_emit import WinogradEmitter
-from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, TAPS, WinogradPlan, lane_address, plan_winograd
+from smartmem_mlir.kernels.cpu.winograd_plan import TAPS, WinogradPlan, lane_address, plan_winograd
 from smartmem_mlir.kernels.groups import arguments_of, is_f32, operands_of, parameter, reads_after_sum
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.contraction_group import ContractionGroup
-from smartmem_mlir.transforms.convert_to_iree import PARAMETER_OP
-from smartmem_mlir.transforms.fold_parameter_views import VIEW_ATTRIBUTE, transformed_parameter
 from smartmem_mlir.transforms.group_claims import claim_contraction
-from smartmem_mlir.transforms.view_ops import shape_of
+from smartmem_mlir.transforms.view_ops import shape_of, write_view
 
 WORTH = 0.9
 """A kernel must cost less than this part of the direct one, since the model of costs is not exact, and a launch less,
 since kernels that compute whole rows may share one and this one does not."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A convolution that minimal filtering would make faster.
-
-    Args:
-        kernel: It, so computed.
-        saved: Multiply-adds that are saved, those for launches on several workers together.
-        growth: Bytes by which its weights grow.
-    """
-
-    kernel: Kernel
-    saved: float
-    growth: int
-
-
-def winograd_candidate(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, direct: Kernel) -> Candidate | None:
-    """A convolution by minimal filtering; None where that is impossible or no faster.
+def winograd_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors, direct: Kernel) -> Kernel | None:
+    """The kernel of a convolution by minimal filtering; None where that is impossible or no faster.
 
     Args:
         op: The group.
@@ -56,39 +38,13 @@ def winograd_candidate(op: ir.Operation, group: ContractionGroup, cpu: CpuVector
         cpu: What it is to run on.
         direct: Its kernel otherwise.
     """
-    weight = parameter(op, group.rhs)
-    if weight is None or not all(is_f32(value.type) for value in (*op.operands, *op.results)):
-        return None
-    source = weight.owner.operation
-    if source.name != PARAMETER_OP or VIEW_ATTRIBUTE in source.attributes:
+    if parameter(op, group.rhs) is None or not all(is_f32(value.type) for value in (*op.operands, *op.results)):
         return None
     plan = plan_winograd(group, cpu)
     if plan is None:
         return None
-    # Transformed weights are no values that anything else could read.
-    others = [*group.lhs.reads, *reads_after_sum(group)]
-    if any(read.value == group.rhs.value for read in others):
-        return None
     kernel = _kernel(op, plan, "1")
-    growth = 4 * (plan.weight_elements - prod(shape_of(weight)))
-    saved = WORTH * direct.cost - kernel.cost - LAUNCH_WORK * sum(WORKERS)
-    return Candidate(kernel, saved, growth) if saved > 0 else None
-
-
-def choose_candidates(candidates: Mapping[ir.Value, Candidate], budget: int) -> dict[ir.Value, Kernel]:
-    """Those that save most for the bytes by which weights grow, as many as the budget allows.
-
-    Args:
-        candidates: By the value that each computes.
-        budget: Bytes by which all weights together may grow.
-    """
-    chosen: dict[ir.Value, Kernel] = {}
-    ranked = sorted(candidates.items(), key=lambda item: -item[1].saved / max(item[1].growth, 1))
-    for result, candidate in ranked:
-        if candidate.growth <= budget:
-            budget -= candidate.growth
-            chosen[result] = candidate.kernel
-    return chosen
+    return kernel if kernel.cost + LAUNCH_WORK * sum(WORKERS) < WORTH * direct.cost else None
 
 
 def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
@@ -98,7 +54,7 @@ def _kernel(op: ir.Operation, plan: WinogradPlan, blocks: str) -> Kernel:
     def operands() -> list[ir.Value]:
         found = operands_of(op, arguments)
         rhs = arguments.index(group.rhs.value)
-        found[rhs] = transformed_parameter(found[rhs], _packed(plan), OUTPUTS, TAPS)
+        found[rhs] = write_view(_packed(plan), [found[rhs]], found[rhs].type.element_type)
         return found
 
     def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:

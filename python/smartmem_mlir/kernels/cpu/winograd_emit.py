@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import product
 
 from mlir import ir
 from mlir.dialects import arith, memref, scf, vector
@@ -23,18 +21,15 @@ from smartmem_mlir.kernels.cpu.lanes import (
     load,
     loop,
     number,
-    prefetch,
     scaled,
     splat,
     store,
 )
 from smartmem_mlir.kernels.cpu.winograd_plan import OUTPUTS, WinogradPlan, lane_address
-from smartmem_mlir.kernels.winograd import Matrix
+from smartmem_mlir.kernels.cpu.winograd_transforms import both_axes, by_columns, by_rows, cells
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.view_code import index_value
 from smartmem_mlir.transforms.view_ops import shape_of, splat_constant
-
-Grid = list[list[ir.Value]]
 
 
 @dataclass(frozen=True)
@@ -56,6 +51,21 @@ class _Tile:
     x: ir.Value
     new_y: ir.Value | None
     new_x: ir.Value | None
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """What is multiplied by a panel of weights, and where the products go.
+
+    Args:
+        rows: Groups of tiles.
+        inputs: Transformed inputs in scratch memory.
+        products: Products in scratch memory.
+    """
+
+    rows: ir.Value
+    inputs: ir.Value
+    products: ir.Value
 
 
 class WinogradEmitter:
@@ -92,7 +102,7 @@ class WinogradEmitter:
                     self._transform_inputs(self._tile(arith.addi(origin, t), p), inputs, t)
 
                 self._at_new_inputs(p, panel, lambda: self._each(tiles, transform))
-                self._each(index(self._products), lambda place: self._multiply(place, p, rows, inputs, products))
+                self._multiply(p, rows, inputs, products)
                 self._each(tiles, lambda t: self._finish(self._tile(arith.addi(origin, t), p), p, products, t))
                 return []
 
@@ -166,7 +176,7 @@ class WinogradEmitter:
             read = [
                 [load(buffer, add(start, i * pitch_y + j * pitch_x), part) for j in range(size)] for i in range(size)
             ]
-            for (a, b), value in _cells(_both(matrix, read, _by_rows)):
+            for (a, b), value in cells(both_axes(matrix, read, by_rows)):
                 place = (a * size + b) * plan.held_tiles * plan.pitch
                 vector.StoreOp(value, self._scratch, [add(arith.addi(target, at), place)])
 
@@ -182,40 +192,89 @@ class WinogradEmitter:
         for part in parts[len(whole) :]:
             channels(index(part.offset), part)
 
-    def _multiply(self, place: ir.Value, panel: ir.Value, rows: ir.Value, inputs: ir.Value, products: ir.Value) -> None:
-        """The products of one place of all held tiles with a panel of the weights."""
+    def _multiply(self, panel: ir.Value, rows: ir.Value, inputs: ir.Value, products: ir.Value) -> None:
+        """The products of all held tiles with a panel of the weights."""
+        plan = self._plan
+        factors = _Factors(rows, inputs, products)
+        filters = add(inputs, plan.inputs_size + plan.products_size)
+        size = plan.depth_block
+
+        def block(first: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+            count = index(size)
+            if plan.depth % size:
+                count = arith.minsi(count, arith.subi(index(plan.depth), first))
+            self._transform_filters(panel, first, count, filters)
+
+            def multiply(place: ir.Value) -> None:
+                strip = add(filters, scaled(place, plan.filters_pitch))
+                self._multiply_place(factors, place, strip, first, count)
+
+            self._each(index(self._products), multiply)
+            return []
+
+        loop(index(0), index(plan.depth), size, [], block)
+
+    def _transform_filters(self, panel: ir.Value, first: ir.Value, count: ir.Value, filters: ir.Value) -> None:
+        """The filters of a panel for some channels of the input, as the products need them."""
+        plan, width = self._plan, self._plan.panel_width
+        taps, matrix = plan.filtering.taps, plan.filtering.filter
+        weights, parts = self._buffers[plan.group.rhs.value], cut(width, plan.lanes)
+        strip = add(scaled(panel, plan.depth * width), scaled(first, width))
+        step = plan.num_panels * plan.depth * width
+
+        def channel(k: ir.Value) -> None:
+            offset = scaled(k, width)
+            source, target = arith.addi(strip, offset), arith.addi(filters, offset)
+            for part in parts:
+                whole = Part(part.offset, part.lanes, part.lanes)
+                read = [
+                    [load(weights, add(source, (i * taps + j) * step + part.offset), whole) for j in range(taps)]
+                    for i in range(taps)
+                ]
+                for (a, b), value in cells(both_axes(matrix, read, by_rows)):
+                    place = (a * len(matrix) + b) * plan.filters_pitch
+                    vector.StoreOp(value, self._scratch, [add(target, place + part.offset)])
+
+        self._each(count, channel)
+
+    def _multiply_place(
+        self, factors: _Factors, place: ir.Value, strip: ir.Value, first_channel: ir.Value, count: ir.Value
+    ) -> None:
+        """The products of one place of all held tiles with filters of so many channels, which are at `strip`."""
         plan = self._plan
         width, parts = plan.panel_width, cut(plan.panel_width, plan.lanes)
-        weights = self._buffers[plan.group.rhs.value]
-        weight = scaled(add(scaled(place, plan.num_panels), panel), plan.depth * width)
-        first = arith.addi(inputs, scaled(place, plan.held_tiles * plan.pitch))
-        target = arith.addi(products, scaled(place, plan.held_tiles * width))
+        first = add(arith.addi(factors.inputs, scaled(place, plan.held_tiles * plan.pitch)), first_channel)
+        target = arith.addi(factors.products, scaled(place, plan.held_tiles * width))
 
         def of_row(row: ir.Value) -> None:
             tile = scaled(row, plan.tile_rows)
             source = arith.addi(first, scaled(tile, plan.pitch))
-            zeros = [splat(0.0, part.lanes) for part in parts] * plan.tile_rows
+            at = arith.addi(target, scaled(tile, width))
+            places = [add(at, i * width + part.offset) for i in range(plan.tile_rows) for part in parts]
+            before = [splat(0.0, part.lanes) for part in parts] * plan.tile_rows
+            if plan.depth_blocks > 1:
+                # Of the blocks before this one; nothing is before the first.
+                begins = arith.cmpi(arith.CmpIPredicate.eq, first_channel, index(0))
+                for i, zero in enumerate(before):
+                    sums_so_far = vector.load(zero.type, self._scratch, [places[i]])
+                    before[i] = arith.select(begins, zero, sums_so_far)
 
             def step(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-                at = arith.addi(weight, scaled(k, width))
-                panel_ = [load(weights, add(at, part.offset), part) for part in parts]
-                # What the next panel reads here: a strip of a few KiB, too short for the CPU to foresee the next.
-                prefetch(weights, add(at, plan.depth * width), width)
+                of_channel = arith.addi(strip, scaled(k, width))
+                panel = [load(self._scratch, add(of_channel, part.offset), part) for part in parts]
                 element = arith.addi(source, k)
                 result = []
                 for i in range(plan.tile_rows):
                     factor = memref.load(self._scratch, [add(element, i * plan.pitch)])
-                    of_tile = zip(parts, panel_, sums[i * len(parts) :], strict=False)
+                    of_tile = zip(parts, panel, sums[i * len(parts) :], strict=False)
                     result += [vector.fma(splat(factor, part.lanes), value, total) for part, value, total in of_tile]
                 return result
 
-            sums = loop(index(0), index(plan.depth), 1, zeros, step)
-            at = arith.addi(target, scaled(tile, width))
-            for i, total in enumerate(sums):
-                tile_, part = divmod(i, len(parts))
-                vector.StoreOp(total, self._scratch, [add(at, tile_ * width + parts[part].offset)])
+            sums = loop(index(0), count, 1, before, step)
+            for total, where in zip(sums, places, strict=True):
+                vector.StoreOp(total, self._scratch, [where])
 
-        self._each(rows, of_row)
+        self._each(factors.rows, of_row)
 
     def _finish(self, tile: _Tile, panel: ir.Value, products: ir.Value, t: ir.Value) -> None:
         """The outputs of a tile in a panel's channels: all of them, or those that the last panel has."""
@@ -244,7 +303,7 @@ class WinogradEmitter:
                 [load(self._scratch, add(source, (a * size + b) * step + part.offset), whole) for b in range(size)]
                 for a in range(size)
             ]
-            for (i, j), total in _cells(_both(plan.filtering.output, made, _by_columns)):
+            for (i, j), total in cells(both_axes(plan.filtering.output, made, by_columns)):
                 self._output(tile, (i, j), add(first, part.offset), part, total)
 
     def _output(self, tile: _Tile, place: tuple[int, int], channel: ir.Value, part: Part, total: ir.Value) -> None:
@@ -284,67 +343,3 @@ class WinogradEmitter:
         address = lane_address(read, self._plan.places, Box.of(self._plan.extents))
         assert address is not None, "the plan has checked every address"
         return index_value(address[0], at), address[1]
-
-
-def _cells(grid: Grid) -> list[tuple[tuple[int, int], ir.Value]]:
-    return [((a, b), grid[a][b]) for a, b in product(range(len(grid)), range(len(grid[0])))]
-
-
-def _both(matrix: Matrix, grid: Grid, apply: Callable[[Matrix, Sequence[ir.Value]], list[ir.Value]]) -> Grid:
-    """M X M^T."""
-    rows = [apply(matrix, row) for row in grid]
-    columns = [apply(matrix, [row[b] for row in rows]) for b in range(len(matrix))]
-    return [[column[a] for column in columns] for a in range(len(matrix))]
-
-
-def _by_rows(matrix: Matrix, values: Sequence[ir.Value]) -> list[ir.Value]:
-    """M x, where rows that differ in signs only, those of a point and its negative, share their halves."""
-    result: list[ir.Value] = []
-    for i, row in enumerate(matrix):
-        if len(result) > i:
-            continue
-        other = matrix[i + 1] if i + 1 < len(matrix) else None
-        if other is None or any(abs(a) != abs(b) for a, b in zip(row, other, strict=True)):
-            result.append(_sum(row, values))
-            continue
-        same = _sum([a if a == b else Fraction(0) for a, b in zip(row, other, strict=True)], values)
-        differing = _sum([a if a != b else Fraction(0) for a, b in zip(row, other, strict=True)], values)
-        result += [arith.addf(same, differing), arith.subf(same, differing)]
-    return result
-
-
-def _by_columns(matrix: Matrix, values: Sequence[ir.Value]) -> list[ir.Value]:
-    """M x, where columns that differ in signs only share the sum and the difference of their elements."""
-    terms: list[tuple[list[Fraction], ir.Value]] = []
-    columns = list(zip(*matrix, strict=True))
-    i = 0
-    while i < len(columns):
-        here = columns[i]
-        there = columns[i + 1] if i + 1 < len(columns) else None
-        if there is None or here == there or any(abs(a) != abs(b) for a, b in zip(here, there, strict=True)):
-            terms.append((list(here), values[i]))
-            i += 1
-            continue
-        same = [a if a == b else Fraction(0) for a, b in zip(here, there, strict=True)]
-        differing = [a if a != b else Fraction(0) for a, b in zip(here, there, strict=True)]
-        terms.append((same, arith.addf(values[i], values[i + 1])))
-        terms.append((differing, arith.subf(values[i], values[i + 1])))
-        i += 2
-    return [_sum([column[r] for column, _ in terms], [value for _, value in terms]) for r in range(len(matrix))]
-
-
-def _sum(factors: Sequence[Fraction], values: Sequence[ir.Value]) -> ir.Value:
-    """The sum of factors times vectors; factors of 1 first, so that the sum starts without a multiplication."""
-    terms = sorted(((f, v) for f, v in zip(factors, values, strict=True) if f), key=lambda term: term[0] != 1)
-    assert terms, "no row of a filtering is zero"
-    total: ir.Value | None = None
-    for factor, value in terms:
-        lanes = value.type.shape[0]
-        if total is None:
-            total = value if factor == 1 else arith.mulf(value, splat(float(factor), lanes))
-        elif abs(factor) == 1:
-            total = arith.addf(total, value) if factor == 1 else arith.subf(total, value)
-        else:
-            total = vector.fma(value, splat(float(factor), lanes), total)
-    assert total is not None
-    return total

@@ -2,8 +2,10 @@
 
 A tile is 4x4 outputs, computed from 6x6 inputs that are transformed once, in 36 products instead of 144. The products
 are matrices of tiles by channels, one for each of the 36 places; what a workgroup computes goes through scratch memory
-that stays in its cache. The last tiles of a row or column are moved back so that they end with the image: no input
-beyond it is read, and outputs that the tile before them has are not written again.
+that stays in its cache. Filters are transformed as they are needed, some channels at a time: stored so, they would take
+four times the memory, and as long to read. The
+last tiles of a row or column are moved back so that they end with the image: no input beyond it is read, and outputs
+that the tile before them has are not written again.
 """
 
 from __future__ import annotations
@@ -28,13 +30,26 @@ LEAST_CHANNELS = 16
 """Of inputs and of outputs: with fewer the transforms cost what the products save."""
 
 LEAST_TILES = 12
-"""With fewer, transformed weights take longer to read than the direct products."""
+"""With fewer, filters take longer to read, or to transform, than the direct products."""
 
 TRANSFORM_WORK = 200
 """What transforming a tile's 6x6 inputs, or products, of one channel costs, in multiply-adds."""
 
+FILTER_WORK = 100
+"""What transforming the 3x3 weights of one pair of channels costs, in multiply-adds."""
+
+FILTERS_BYTES = 320 << 10
+"""Of filters that are transformed at a time: they stay in the second-level cache beside the tiles' products."""
+
 SCRATCH_BYTES = 48 << 20
 """Of all workgroups together."""
+
+
+SLICE_BYTES = 9 << 20
+"""Of one workgroup."""
+
+HELD = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+"""Groups of tiles whose transformed inputs may be held at a time."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,7 @@ class WinogradPlan:
         held: Such groups of tiles whose transformed inputs are held at a time.
         block_rows: Such groups of tiles that one workgroup computes.
         block_panels: Panels that one workgroup computes.
+        depth_block: Channels of the input whose filters a workgroup transforms at a time.
     """
 
     group: ContractionGroup
@@ -87,6 +103,7 @@ class WinogradPlan:
     held: int
     block_rows: int
     block_panels: int
+    depth_block: int
 
     @property
     def filtering(self) -> MinimalFiltering:
@@ -161,19 +178,29 @@ class WinogradPlan:
         return self.filtering.size**2 * self.held_tiles * self.pitch
 
     @property
+    def products_size(self) -> int:
+        """Elements of scratch memory for the products of a panel."""
+        return self.filtering.size**2 * self.held_tiles * self.panel_width
+
+    @property
+    def filters_pitch(self) -> int:
+        """Elements between the transformed filters of two places."""
+        return self.depth_block * self.panel_width
+
+    @property
     def scratch_size(self) -> int:
-        """Elements of scratch memory of a workgroup: transformed inputs, then the products of a panel."""
-        return self.inputs_size + self.filtering.size**2 * self.held_tiles * self.panel_width
+        """Elements of scratch memory of a workgroup: transformed inputs, then products, then filters."""
+        return self.inputs_size + self.products_size + self.filtering.size**2 * self.filters_pitch
+
+    @property
+    def depth_blocks(self) -> int:
+        """Parts that sums are computed in, between which they are in scratch memory."""
+        return -(-self.depth // self.depth_block)
 
     @property
     def workgroups(self) -> tuple[int, int]:
         """Workgroups along panels and along groups of tiles."""
         return -(-self.num_panels // self.block_panels), -(-self.num_rows // self.block_rows)
-
-    @property
-    def weight_elements(self) -> int:
-        """Of the transformed weights."""
-        return self.filtering.size**2 * self.num_panels * self.depth * self.panel_width
 
     @property
     def work(self) -> int:
@@ -190,9 +217,12 @@ class WinogradPlan:
         tiles, width = rows * self.tile_rows, panels * self.panel_width
         products = self.filtering.size**2 * self.depth
         transforms = TRANSFORM_WORK * tiles * (self.depth * -(-panels // self.panels_per_group) + width)
-        weights = 4 * products * width * -(-rows // self.held)
+        passes = -(-rows // self.held)
+        weights = (4 * self.filtering.taps**2 * WORK_PER_BYTE + FILTER_WORK) * self.depth * width * passes
+        # Sums are stored and loaded between blocks.
+        transforms += 2 * self.filtering.size**2 * tiles * width * (self.depth_blocks - 1)
         inputs = 0 if 4 * self.scratch_size <= CACHE_BYTES else 4 * products * tiles * panels
-        return tiles * products * width + transforms + (weights + inputs) * WORK_PER_BYTE
+        return tiles * products * width + transforms + weights + inputs * WORK_PER_BYTE
 
     def in_blocks(self, beside: int) -> WinogradPlan:
         """The same plan with the cheapest blocks for a launch of so many kernels."""
@@ -230,11 +260,14 @@ def plan_winograd(group: ContractionGroup, cpu: CpuVectors) -> WinogradPlan | No
         return None
     needed = -(-extents[places.channel] // cpu.lanes)
     vectors = min((v for v in (2, 4, 3, 1) if v <= needed), key=lambda v: needed % v != 0)
-    plan = WinogradPlan(group, places, data, cpu.lanes, vectors, 1, 1, 1, 1)
+    plan = WinogradPlan(group, places, data, cpu.lanes, vectors, 1, 1, 1, 1, 1)
     if plan.num_tiles < LEAST_TILES:
         return None
     plan = replace(plan, tile_rows=_tile_rows(plan.num_tiles, vectors, cpu, bool(places.groups)))
-    candidates = [replace(plan, held=held) for held in (1, 2, 3, 4, 6, 8) if held <= plan.num_rows]
+    most = max(1, FILTERS_BYTES // (4 * plan.filtering.size**2 * plan.panel_width))
+    plan = replace(plan, depth_block=-(-plan.depth // -(-plan.depth // most)))
+    candidates = [replace(plan, held=held) for held in HELD if held <= plan.num_rows]
+    candidates = [one for one in candidates if 4 * one.scratch_size <= SLICE_BYTES] or candidates[:1]
     plan = min(candidates, key=lambda one: one.work_of(one.num_rows, one.num_panels))
     return plan.in_blocks(1)
 
