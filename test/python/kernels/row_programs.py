@@ -80,6 +80,19 @@ def average(shape: Sequence[int], axes: Sequence[int]) -> Callable[[Program], Te
     return build
 
 
+def group_norm(p: Program) -> Tensor:
+    """Scaled by group and by channel, and with a bias of each pixel."""
+    normal = math_.layer_norm(p, p.argument([12, 9, 8, 4]), [0, 1, 3])
+    scaled = math_.binary(p, normal, weight(p, [8]), "mulf", [2])
+    scaled = math_.binary(p, scaled, weight(p, [8, 4]), "mulf", [2, 3])
+    return math_.binary(p, scaled, weight(p, [12, 9]), "addf", [0, 1])
+
+
+def distance_from_the_maximum(p: Program) -> Tensor:
+    x = p.argument([10, 8, 32, 2])
+    return math_.binary(p, x, math_.reduce(p, x, [0, 1, 3], "maximumf"), "subf", [2])
+
+
 SHADER_PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "guarded_softmax": guarded_softmax,
     "average_of_pixels": average([14, 8, 40], [0, 1]),
@@ -109,6 +122,17 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "softmax_of_rows": softmax([20, 6], 0),
     "log_softmax": log_softmax,
 }
+PACKED_PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
+    "packed_norm_of_fours": group_norm,
+    "packed_norm_of_tens": layer_norm([9, 8, 16, 10], [0, 1, 3]),
+    "packed_norm_of_channels": layer_norm([12, 9, 48], [0, 1]),
+    "packed_norm_of_two_lines": layer_norm([70, 256], [0]),
+    "packed_norm_of_images": layer_norm([3, 80, 32], [1]),
+    "packed_maximum": distance_from_the_maximum,
+    "packed_average": average([14, 8, 64], [0, 1]),
+}
+"""Rows that share vectors on a CPU."""
+
 LEFT_TO_IREE = {
     "norm_of_channels_first",  # channels are not adjacent
     "softmax_of_rows",
@@ -118,5 +142,5 @@ LEFT_TO_IREE = {
 def build(name: str) -> Program:
     """The program of a name."""
     p = Program(name)
-    p.results.append((PROGRAMS | SHADER_PROGRAMS)[name](p))
+    p.results.append((PROGRAMS | SHADER_PROGRAMS | PACKED_PROGRAMS)[name](p))
     return p

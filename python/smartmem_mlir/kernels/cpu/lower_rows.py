@@ -10,6 +10,7 @@ from mlir import ir
 from smartmem_mlir.kernels.address_claims import claim_split, walks
 from smartmem_mlir.kernels.cpu.blocks import price
 from smartmem_mlir.kernels.cpu.kernel import Kernel
+from smartmem_mlir.kernels.cpu.packed_rows import PackedRowEmitter
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
 from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks, RowRead
 from smartmem_mlir.kernels.cpu.row_plan import RowPlan, plan_rows
@@ -51,10 +52,10 @@ def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
 
     def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
         table = dict(zip([*arguments, plan.group.output.value], buffers, strict=True))
-        RowEmitter(plan, table).emit(ids[0])
+        emitter = RowEmitter if plan.pack == 1 else PackedRowEmitter
+        emitter(plan, table).emit(ids[0])
 
     reduces = any(step.kind is Kind.REDUCE for step in plan.group.steps)
-    boxes = tuple(walks(plan.tiling, plan.refined, plan.group.extents))
     kernel = Kernel(
         op=op,
         stem=f"{'rows' if reduces else 'map'}_{plan.tiling.num_rows}x{plan.columns}",
@@ -67,14 +68,19 @@ def _kernel(op: ir.Operation, plan: RowPlan) -> Kernel:
         body=body,
         beside=lambda _: kernel,
         claim=lambda: _claim(plan),
-        rows=RowBlocks(
-            count=plan.tiling.num_rows,
-            written=RowRead(op, boxes, plan.group.output),
-            reads=tuple(RowRead(op, boxes, read) for read in plan.reads),
-            work=plan.work_of,
-            of=lambda rows: _kernel(op, replace(plan, block_rows=rows)),
-        ),
+        rows=_row_blocks(op, plan) if plan.pack == 1 else None,
         # IREE computes the rest as well, and joins it to what it computes besides.
         alone=reduces or (bool(plan.group.border) and not all(is_copy(op) or is_view(op) for op in plan.group.members)),
     )
     return kernel
+
+
+def _row_blocks(op: ir.Operation, plan: RowPlan) -> RowBlocks:
+    boxes = tuple(walks(plan.tiling, plan.refined, plan.group.extents))
+    return RowBlocks(
+        count=plan.tiling.num_rows,
+        written=RowRead(op, boxes, plan.group.output),
+        reads=tuple(RowRead(op, boxes, read) for read in plan.reads),
+        work=plan.work_of,
+        of=lambda rows: _kernel(op, replace(plan, block_rows=rows)),
+    )

@@ -1,15 +1,22 @@
-"""How a kernel over rows runs on a CPU: which column dimension fills vectors, and how often a row is gone over."""
+"""How a kernel over rows runs on a CPU: what fills vectors, and how often a row is gone over.
+
+A column dimension does where its elements are adjacent in memory. Where only few are, as in a norm over pixels
+whose channels are adjacent, several rows together fill vectors: each cache line is read once and not once a row.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, replace
+from math import gcd, prod
 
-from smartmem_mlir.index_maps.expr import Expr
+from smartmem_mlir.index_maps.box import Box
+from smartmem_mlir.index_maps.expr import ZERO, Dim, Expr, dim
+from smartmem_mlir.index_maps.simplify import simplify_exprs
 from smartmem_mlir.kernels.addresses import SplitAddress, Tiling
-from smartmem_mlir.kernels.cpu.blocks import choose_blocks
+from smartmem_mlir.kernels.cpu.blocks import WORKERS, choose_blocks
+from smartmem_mlir.kernels.cpu.lanes import LINE_ELEMENTS
 from smartmem_mlir.kernels.cpu.plan import CpuVectors
-from smartmem_mlir.kernels.row_tilings import RowTiling, row_tilings
+from smartmem_mlir.kernels.row_tilings import RowTiling, element_tiling, row_tilings
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.row_group import Kind, RowGroup, RowStep
 
@@ -22,6 +29,9 @@ WORK_PER_ELEMENT = 8
 
 FEWEST_COLUMNS = 8
 """Of the dimension that fills vectors; shorter rows are left to IREE, which may put lanes along rows."""
+
+FEWEST_STEPS_OF_PACK = 64
+"""Steps of a pass over rows that share vectors: what is reduced is then taken apart, row by row."""
 
 LONG_ROW = 4096
 """Elements of a row from which on half of that will do: IREE makes three kernels and more of such a row."""
@@ -42,6 +52,9 @@ class RowPlan:
         stored: Full steps whose row is kept for a later pass.
         lanes: Elements of a vector.
         block_rows: Rows that one workgroup computes.
+        pack: Rows that share vectors; 1 where the columns of a row fill them.
+        steady: What all rows of a pack read alike.
+        row_numbers: What is read once for all columns of a row of a pack.
     """
 
     group: RowGroup
@@ -53,6 +66,9 @@ class RowPlan:
     stored: frozenset[int]
     lanes: int
     block_rows: int
+    pack: int = 1
+    steady: frozenset[Read] = frozenset()
+    row_numbers: frozenset[Read] = frozenset()
 
     @property
     def workgroups(self) -> int:
@@ -70,9 +86,56 @@ class RowPlan:
 
 
 def plan_rows(group: RowGroup, cpu: CpuVectors) -> RowPlan | None:
-    """Chooses lanes; None when no column dimension is adjacent in memory wherever it is read."""
-    plans = (_fitting(group, found, cpu) for found in row_tilings(group))
-    return next((plan for plan in plans if plan is not None), None)
+    """Chooses lanes; None when neither columns nor rows are adjacent in memory wherever they are read."""
+    for found in row_tilings(group):
+        plan = _packed(group, found, cpu) or _fitting(group, found, cpu)
+        if plan is not None:
+            return plan
+    elements = element_tiling(group)
+    return None if elements is None else _packed(group, elements, cpu)
+
+
+def _packed(group: RowGroup, found: RowTiling, cpu: CpuVectors) -> RowPlan | None:
+    """A plan in which rows share vectors; None where they need not or cannot."""
+    tiling = found.tiling
+    width = tiling.panel_width
+    pack = LINE_ELEMENTS // gcd(LINE_ELEMENTS, width)
+    # Two adjacent lines at a time come sooner, as long as there are packs for all workers.
+    if tiling.num_rows % (2 * pack * max(WORKERS)) == 0:
+        pack *= 2
+    if width >= LINE_ELEMENTS or tiling.num_rows % pack or prod(tiling.reduction_extents) < FEWEST_STEPS_OF_PACK:
+        return None
+    if not any(step.kind is Kind.REDUCE for step in group.steps):
+        return None
+    phases = _computed_again(group, _phases(group))
+    if phases is None:
+        return None
+    steady, row_numbers = set(), set()
+    used = {a for step in group.steps if step.kind is not Kind.ROW for a in step.arguments if isinstance(a, Read)}
+    for read, address in found.reads.items():
+        step = _pack_step(address, tiling, pack)
+        if read in used and step == 0 and (address.lanes == 0 or width == 1):
+            steady.add(read)
+        elif read in used and address.lanes == 0 and address.inner == ZERO:
+            row_numbers.add(read)
+        elif read in used and (step != width or (address.lanes == 0 and width > 1)):
+            return None
+    if group.steps[-1].kind is Kind.FULL and _pack_step(found.output, tiling, pack) != width:
+        return None
+    columns = width * prod(tiling.reduction_extents)
+    packs, _ = choose_blocks((tiling.num_rows // pack, 1), lambda packs, _: packs * pack * columns * WORK_PER_ELEMENT)
+    plan = RowPlan(
+        group, found.refined, tiling, found.reads, found.output, phases, frozenset(), cpu.lanes, packs * pack
+    )
+    return replace(plan, pack=pack, steady=frozenset(steady), row_numbers=frozenset(row_numbers))
+
+
+def _pack_step(address: SplitAddress, tiling: Tiling, pack: int) -> int | None:
+    """Distance in memory between successive rows of each pack; None where it is not the same between all."""
+    box = Box.of((tiling.num_rows // pack, pack))
+    (packed,) = simplify_exprs([address.outer.substitute([dim(0) * pack + dim(1)])], box)
+    step = packed.coefficient(Dim(1))
+    return step if 1 not in (packed - dim(1) * step).dims else None
 
 
 def _fitting(group: RowGroup, found: RowTiling, cpu: CpuVectors) -> RowPlan | None:

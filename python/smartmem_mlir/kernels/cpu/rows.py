@@ -13,7 +13,20 @@ from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.kernels.addresses import FIRST_REDUCTION, SplitAddress
 from smartmem_mlir.kernels.bodies import evaluate
 from smartmem_mlir.kernels.cpu.borders import write_borders
-from smartmem_mlir.kernels.cpu.lanes import Part, add, cut, index, load, mask, number, reduce, scratch, splat, store
+from smartmem_mlir.kernels.cpu.lanes import (
+    Combine,
+    Part,
+    add,
+    cut,
+    index,
+    load,
+    mask,
+    number,
+    reduce,
+    scratch,
+    splat,
+    store,
+)
 from smartmem_mlir.kernels.cpu.row_plan import RowPlan
 from smartmem_mlir.kernels.functions import FUNCTIONS
 from smartmem_mlir.transforms.contraction_group import Read
@@ -26,16 +39,18 @@ UNROLLED_VECTORS = 8
 
 
 @dataclass
-class _Row:
+class Row:
     """One row while it is computed.
 
     Args:
-        index: Its number.
-        numbers: Scalars, by step.
+        index: Its number; of rows that share vectors, the first one's.
+        numbers: By step: one scalar, or the vectors of rows that share vectors.
+        read: The same for what is read once for all columns.
     """
 
     index: ir.Value
-    numbers: dict[int, ir.Value] = field(default_factory=dict)
+    numbers: dict[int, list[ir.Value]] = field(default_factory=dict)
+    read: dict[Read, list[ir.Value]] = field(default_factory=dict)
 
 
 class RowEmitter:
@@ -49,22 +64,25 @@ class RowEmitter:
     def __init__(self, plan: RowPlan, buffers: dict[ir.Value, ir.Value]) -> None:
         self._plan = plan
         self._buffers = buffers
-        self._parts = cut(plan.tiling.panel_width, plan.lanes)
+        self._parts = self._make_parts()
         self._scratch = {step: scratch(plan.columns) for step in sorted(plan.stored)}
+
+    def _make_parts(self) -> list[Part]:
+        return cut(self._plan.tiling.panel_width, self._plan.lanes)
 
     def emit(self, block: ir.Value) -> None:
         """Computes the workgroup of this index."""
         plan = self._plan
         first = arith.muli(block, index(plan.block_rows))
         end = arith.minsi(add(first, plan.block_rows), index(plan.tiling.num_rows))
-        loop = scf.ForOp(first, end, index(1))
+        loop = scf.ForOp(first, end, index(plan.pack))
         with ir.InsertionPoint(loop.body):
-            self._row(_Row(loop.induction_variable))
+            self._row(Row(loop.induction_variable))
             scf.YieldOp([])
         output = plan.group.output.value
         write_borders(self._buffers[output], shape_of(output), plan.group.border, plan.lanes, [block])
 
-    def _row(self, row: _Row) -> None:
+    def _row(self, row: Row) -> None:
         steps = self._plan.group.steps
         self._row_steps(row)
         for numbers in self._plan.phases:
@@ -73,34 +91,40 @@ class RowEmitter:
                 row.numbers[n] = total
             self._row_steps(row)
         if steps[-1].kind is not Kind.FULL:
-            at = index_value(self._plan.output.outer, [row.index])
-            memref.store(row.numbers[len(steps) - 1], self._buffers[self._plan.group.output.value], [at])
+            self._store_numbers(row, row.numbers[len(steps) - 1])
 
-    def _row_steps(self, row: _Row) -> None:
+    def _store_numbers(self, row: Row, numbers: list[ir.Value]) -> None:
+        at = index_value(self._plan.output.outer, [row.index])
+        memref.store(numbers[0], self._buffers[self._plan.group.output.value], [at])
+
+    def _row_steps(self, row: Row) -> None:
         """Every computation on one number a row whose operands are known."""
         for n, step in enumerate(self._plan.group.steps):
             known = all(argument in row.numbers for argument in step.arguments if isinstance(argument, int))
             if step.kind is not Kind.ROW or n in row.numbers or not known:
                 continue
-            values = [self._scalar(row, argument) for argument in step.arguments]
-            # In vectors: code generators know more functions on them.
-            vectors = [splat(value, self._plan.lanes) for value in values]
-            result = evaluate(step.body, vectors, self._plan.lanes, FUNCTIONS)
-            row.numbers[n] = vector.extract(result, [], [0])
+            row.numbers[n] = self._row_step(row, step)
 
-    def _scalar(self, row: _Row, argument: Read | int) -> ir.Value:
+    def _row_step(self, row: Row, step: RowStep) -> list[ir.Value]:
+        values = [self._scalar(row, argument) for argument in step.arguments]
+        # In vectors: code generators know more functions on them.
+        vectors = [splat(value, self._plan.lanes) for value in values]
+        result = evaluate(step.body, vectors, self._plan.lanes, FUNCTIONS)
+        return [vector.extract(result, [], [0])]
+
+    def _scalar(self, row: Row, argument: Read | int) -> ir.Value:
         if isinstance(argument, int):
-            return row.numbers[argument]
+            return row.numbers[argument][0]
         constant = splat_constant(argument.value)
         if constant is not None:
             return number(constant)
         at = index_value(self._plan.reads[argument].outer, [row.index])
         return memref.load(self._buffers[argument.value], [at])
 
-    def _phase(self, row: _Row, numbers: Sequence[int], reductions: Sequence[int]) -> list[ir.Value]:
+    def _phase(self, row: Row, numbers: Sequence[int], reductions: Sequence[int]) -> list[list[ir.Value]]:
         """One pass over the row; the totals of what it reduces."""
         plan = self._plan
-        whole = [part for part in self._parts if part.lanes == plan.lanes and part.is_whole]
+        whole = [part for part in self._parts if part.lanes == plan.lanes and part.is_whole and plan.pack == 1]
         rest = [part for part in self._parts if part not in whole]
         combine = [self._combination(n) for n in reductions]
         widths = ([plan.lanes] if whole else []) + [part.lanes for part in rest]
@@ -125,10 +149,16 @@ class RowEmitter:
         for i, n in enumerate(reductions):
             mine = [totals[k * len(reductions) + i] for k in range(len(widths))]
             name = combine[i][0]
-            total = reduce(mine, partial(_combine, name))
+            numbers_ = self._totals(mine, partial(_combine, name))
             initial = plan.group.steps[n].initial
-            results.append(total if initial == NEUTRAL[name] else _combine(name, total, number(initial)))
+            if initial != NEUTRAL[name]:
+                numbers_ = [_combine(name, total, _like(total, initial)) for total in numbers_]
+            results.append(numbers_)
         return results
+
+    def _totals(self, vectors: Sequence[ir.Value], combine: Combine) -> list[ir.Value]:
+        """A row's number from the vectors of its pass."""
+        return [reduce(vectors, combine)]
 
     def _nest(
         self,
@@ -153,7 +183,7 @@ class RowEmitter:
 
     def _whole(
         self,
-        row: _Row,
+        row: Row,
         numbers: Sequence[int],
         reductions: Sequence[int],
         at: _At,
@@ -176,7 +206,7 @@ class RowEmitter:
 
     def _part(
         self,
-        row: _Row,
+        row: Row,
         numbers: Sequence[int],
         reductions: Sequence[int],
         at: _At,
@@ -209,22 +239,28 @@ class RowEmitter:
         return totals
 
     def _argument(
-        self, row: _Row, argument: Read | int, values: dict[int, ir.Value], at: _At, lane: ir.Value, part: Part
+        self, row: Row, argument: Read | int, values: dict[int, ir.Value], at: _At, lane: ir.Value, part: Part
     ) -> ir.Value:
         if isinstance(argument, int):
             if argument in values:
                 return values[argument]
             if argument in self._scratch:
                 return load(self._scratch[argument], self._column(at, lane), part)
-            return splat(row.numbers[argument], part.lanes)
+            return self._number(row, argument, part)
         constant = splat_constant(argument.value)
         if constant is not None:
             return splat(constant, part.lanes)
+        if argument in row.read:
+            return row.read[argument][self._parts.index(part)]
         address, buffer = self._plan.reads[argument], self._buffers[argument.value]
         where = self._moved(at.bases[argument], address.inner, at)
-        if address.lanes:
+        if address.lanes or (self._plan.pack > 1 and argument not in self._plan.steady):
             return load(buffer, add(where, lane), part)
         return splat(memref.load(buffer, [where]), part.lanes)
+
+    def _number(self, row: Row, step: int, part: Part) -> ir.Value:
+        """A row's number in every lane of a vector of the row."""
+        return splat(row.numbers[step][0], part.lanes)
 
     def _moved(self, base: ir.Value, inner: Expr, at: _At) -> ir.Value:
         if inner == Expr(0):
@@ -262,6 +298,12 @@ class _At:
 
 def _neutral(name: str, type_: ir.Type) -> ir.Value:
     return splat(NEUTRAL[name], ir.VectorType(type_).shape[0])
+
+
+def _like(value: ir.Value, constant: float) -> ir.Value:
+    """A constant of the type of a number or vector."""
+    made = number(constant)
+    return splat(made, value.type.shape[0]) if isinstance(value.type, ir.VectorType) else made
 
 
 def _combine(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
