@@ -11,6 +11,7 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from smartmem_mlir.kernels.spirv import integers
+from smartmem_mlir.kernels.spirv.control import loop
 from smartmem_mlir.kernels.spirv.cooperative_plan import BLOCK
 from smartmem_mlir.kernels.spirv.limits import CooperativeMatrices
 from smartmem_mlir.kernels.spirv.shader import Thread
@@ -133,17 +134,17 @@ class ThreadUnit(MatrixUnit):
         return at
 
     def multiply_add(self, left: ir.Value, right: ir.Value, total: Sequence[ir.Value]) -> list[ir.Value]:
-        """Term by term."""
+        """Term by term, in a loop: drivers of the CPU take long to compile what is written out."""
         row, lane = self._place()
-        sums = list(total)
-        for term in range(self._matrices.terms):
-            number = integers.constant(term)
-            factor = vector.broadcast(vector_type(), self._element("A", left, row, number))
-            for i in range(len(sums)):
-                lanes = [integers.add(lane, WIDTH * i + each) for each in range(WIDTH)]
-                elements = [self._element("B", right, number, each) for each in lanes]
-                sums[i] = vector.fma(factor, vector.from_elements(vector_type(), elements), sums[i])
-        return sums
+
+        def add(term: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
+            factor = vector.broadcast(vector_type(), self._element("A", left, row, term))
+            return [
+                vector.fma(factor, self._lanes(right, term, integers.add(lane, WIDTH * i)), each)
+                for i, each in enumerate(sums)
+            ]
+
+        return loop(self._matrices.terms, add, total)
 
     def store(self, total: Sequence[ir.Value], at: ir.Value, pitch: int) -> None:
         """Each thread its own."""
@@ -163,24 +164,39 @@ class ThreadUnit(MatrixUnit):
         number = integers.remainder(self._thread.local, self._matrices.subgroup)
         return integers.divide(number, across), integers.scale(integers.remainder(number, across), self._width)
 
+    def _lanes(self, at: ir.Value, term: ir.Value, lane: ir.Value) -> ir.Value:
+        """A vector of a right factor's row: from this lane on, a multiple of a vector's length."""
+        if self._memories["B"].by_columns:
+            elements = [self._element("B", at, term, integers.add(lane, each)) for each in range(WIDTH)]
+            return vector.from_elements(vector_type(), elements)
+        block = self._block("B", at, term, lane)
+        word = integers.divide(integers.remainder(lane, BLOCK), 2)
+        low, high = (_pair(block, integers.add(word, each)) for each in range(WIDTH // 2))
+        return vector.shuffle(low, high, list(range(WIDTH)))
+
     def _element(self, side: Side, at: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+        fast = row if self._memories[side].by_columns else column
+        pair = _pair(self._block(side, at, row, column), integers.divide(integers.remainder(fast, BLOCK), 2))
+        return _spirv("VectorExtractDynamic", ir.F32Type.get(), [pair, integers.remainder(fast, 2)])
+
+    def _block(self, side: Side, at: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+        """The block of a factor that holds an element."""
         memory = self._memories[side]
         slow, fast = (column, row) if memory.by_columns else (row, column)
         start = integers.add(at, integers.scale(slow, memory.pitch))
         number = integers.add(start, integers.divide(fast, BLOCK))
-        block = self._thread.shared(number) if memory.buffer is None else memory.buffer.load(number)
-        # Eight f16 are in four words.
-        word = _spirv(
-            "VectorExtractDynamic", ir.F32Type.get(), [block, integers.divide(integers.remainder(fast, BLOCK), 2)]
-        )
-        pair_type = ir.VectorType.get([2], ir.F32Type.get())
-        pair = _spirv("GL.UnpackHalf2x16", pair_type, [arith.bitcast(integers.i32(), word)])
-        return _spirv("VectorExtractDynamic", ir.F32Type.get(), [pair, integers.remainder(fast, 2)])
+        return self._thread.shared(number) if memory.buffer is None else memory.buffer.load(number)
 
 
 def matrix_unit(matrices: CooperativeMatrices, thread: Thread, left: MatrixMemory, right: MatrixMemory) -> MatrixUnit:
     """What multiplies on a device with these matrices; see :class:`MatrixUnit`."""
     return (ThreadUnit if matrices.emulated else SubgroupUnit)(matrices, thread, left, right)
+
+
+def _pair(block: ir.Value, word: ir.Value) -> ir.Value:
+    """The two f16 of one of a block's four words, as f32."""
+    found = _spirv("VectorExtractDynamic", ir.F32Type.get(), [block, word])
+    return _spirv("GL.UnpackHalf2x16", ir.VectorType.get([2], ir.F32Type.get()), [arith.bitcast(integers.i32(), found)])
 
 
 def _layout(by_columns: bool) -> ir.Attribute:
