@@ -14,8 +14,9 @@ def weight(p: Program, shape: Sequence[int]) -> Tensor:
     """A constant that the compiler may store in any order, as a weight is."""
     seed = sum((i + 1) * extent for i, extent in enumerate(shape)) + len(p.lines)
     array = np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
-    text = np.array2string(array, separator=", ", threshold=1 << 30, floatmode="unique", max_line_width=1 << 30)
-    return p.append(f"arith.constant dense<{text}> : {tensor_type(shape)}", array.astype(np.float64))
+    # Bytes: to write many numbers in decimals takes longer than to compile with them.
+    text = f'arith.constant dense<"0x{array.tobytes().hex().upper()}"> : {tensor_type(shape)}'
+    return p.append(text, array.astype(np.float64))
 
 
 def matmul(m: int, k: int, n: int) -> Callable[[Program], Tensor]:
