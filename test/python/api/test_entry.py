@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import iree.runtime
@@ -79,14 +81,26 @@ def check(outputs: dict[str, np.ndarray], x: np.ndarray) -> None:
         np.testing.assert_allclose(outputs[name], values, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
-def in_place(model: Path, folder: Path, target: str, **options: object) -> sm.CompiledModel:
-    return sm.compile(model, folder, target=target, entry="in-place", **options)
+Opened = Callable[..., sm.CompiledModel]
+
+
+@pytest.fixture(scope="module")
+def opened(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    """The model for a target, compiled once for all tests, loaded anew for each."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    @cache
+    def compiled(target: str, entry: str, baseline: bool) -> Path:
+        path = folder / f"{target}-{entry}-{baseline}"
+        return sm.compile(model, path, target=target, entry=entry, baseline=baseline).path
+
+    return lambda target, entry="in-place", baseline=False: sm.load(compiled(target, entry, baseline))
 
 
 @pytest.mark.parametrize("baseline", [False, True])
 @pytest.mark.parametrize("target", ["cpu", pytest.param("vulkan", marks=pytest.mark.vulkan)])
-def test_results_of_every_kind(model: Path, tmp_path: Path, target: str, baseline: bool) -> None:
-    compiled = in_place(model, tmp_path / "module", target, baseline=baseline)
+def test_results_of_every_kind(opened: Opened, target: str, baseline: bool) -> None:
+    compiled = opened(target, baseline=baseline)
     assert (compiled.report.transient_bytes or 0) >= 8 * 16 * 4
     for scale in (1, -3):
         check(compiled.run([scale * X]), scale * X)
@@ -97,14 +111,14 @@ def test_a_module_without_intermediates(tmp_path: Path) -> None:
     graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "negation", [x], [y])
     path = tmp_path / "negation.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
-    compiled = in_place(path, tmp_path / "module", "cpu")
+    compiled = sm.compile(path, tmp_path / "module", target="cpu", entry="in-place")
     assert compiled.report.transient_bytes == 0
     np.testing.assert_array_equal(compiled(np.arange(5, dtype=np.float32)), -np.arange(5, dtype=np.float32))
 
 
 @pytest.mark.parametrize("target", ["cpu", pytest.param("vulkan", marks=pytest.mark.vulkan)])
-def test_calls_at_the_same_time_have_memory_of_their_own(model: Path, tmp_path: Path, target: str) -> None:
-    compiled = in_place(model, tmp_path / "module", target)
+def test_calls_at_the_same_time_have_memory_of_their_own(opened: Opened, target: str) -> None:
+    compiled = opened(target)
     compiled.run([X])
     inputs = [np.float32(number) * X for number in range(1, 41)]
     with ThreadPoolExecutor(4) as threads:
@@ -119,9 +133,9 @@ def overwrite(outputs: dict[str, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("entry", ["plain", "in-place"])
-def test_a_caller_may_write_to_results(model: Path, tmp_path: Path, entry: str) -> None:
+def test_a_caller_may_write_to_results(opened: Opened, entry: str) -> None:
     """Two results that are the same, and one that is a weight, are memory of their own."""
-    compiled = sm.compile(model, tmp_path / "module", target="cpu", entry=entry)
+    compiled = opened("cpu", entry)
     outputs = compiled.run([X])
     overwrite({"again": outputs["again"], "weight": outputs["weight"]})
     np.testing.assert_allclose(outputs["product"], expected(X)["product"], rtol=1e-4, atol=1e-4)
@@ -129,8 +143,8 @@ def test_a_caller_may_write_to_results(model: Path, tmp_path: Path, entry: str) 
 
 
 @pytest.mark.parametrize("entry", ["plain", "in-place"])
-def test_results_stay_while_the_caller_holds_a_part_of_them(model: Path, tmp_path: Path, entry: str) -> None:
-    compiled = sm.compile(model, tmp_path / "module", target="cpu", entry=entry)
+def test_results_stay_while_the_caller_holds_a_part_of_them(opened: Opened, entry: str) -> None:
+    compiled = opened("cpu", entry)
     rows = [compiled.run([np.float32(scale) * X])["turned"][3:5] for scale in range(1, 31)]
     for scale, held in enumerate(rows, start=1):
         np.testing.assert_allclose(held, expected(np.float32(scale) * X)["turned"][3:5], rtol=1e-4, atol=1e-4)
@@ -138,9 +152,9 @@ def test_results_stay_while_the_caller_holds_a_part_of_them(model: Path, tmp_pat
     np.testing.assert_allclose(rows[0], expected(X)["turned"][3:5], rtol=1e-4, atol=1e-4)
 
 
-def test_results_on_the_host_are_where_the_module_wrote_them(model: Path, tmp_path: Path) -> None:
+def test_results_on_the_host_are_where_the_module_wrote_them(opened: Opened) -> None:
     """Neither copied nor allocated again once they are given up."""
-    compiled = in_place(model, tmp_path / "module", "cpu")
+    compiled = opened("cpu")
 
     def addresses() -> set[int]:
         return {compiled.run([X])["product"].ctypes.data for _ in range(20)}
@@ -150,15 +164,15 @@ def test_results_on_the_host_are_where_the_module_wrote_them(model: Path, tmp_pa
     assert held.ctypes.data not in addresses()
 
 
-def test_a_plain_module_needs_no_memory(model: Path, tmp_path: Path) -> None:
-    compiled = sm.compile(model, tmp_path / "module", target="cpu")
+def test_a_plain_module_needs_no_memory(opened: Opened) -> None:
+    compiled = opened("cpu", "plain")
     assert compiled.report.entry == "plain"
     assert compiled.report.transient_bytes is None
     assert storage_flags([info.spec for info in compiled.report.outputs], compiled.report.transient_bytes) == []
 
 
-def test_runs_in_irees_own_tool(model: Path, tmp_path: Path) -> None:
-    compiled = in_place(model, tmp_path / "module", "cpu")
+def test_runs_in_irees_own_tool(opened: Opened, tmp_path: Path) -> None:
+    compiled = opened("cpu")
     assert sum(time.calls for time in measure_kernels(compiled.path, compiled.report).values()) > 0
     np.save(tmp_path / "x.npy", X)
     command = [
@@ -176,8 +190,8 @@ def test_runs_in_irees_own_tool(model: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(np.load(tmp_path / "product.npy"), expected(X)["product"], rtol=1e-4, atol=1e-4)
 
 
-def test_a_module_that_goes_while_an_exception_passes_leaves_it_alone(model: Path, tmp_path: Path) -> None:
-    compiled = in_place(model, tmp_path / "module", "cpu")
+def test_a_module_that_goes_while_an_exception_passes_leaves_it_alone(opened: Opened) -> None:
+    compiled = opened("cpu")
     instance = iree.runtime.VmInstance()
     with pytest.raises(TypeError, match="not 'VmModule'"):
         int(open_module(instance, compiled.path / "model.vmfb"))  # the module has no other owner
