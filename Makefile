@@ -8,6 +8,8 @@ CXX_FILES = $(shell git ls-files '*.cpp' '*.h')
 # Tests compile real models: one worker a core, and no more threads inside each.
 JOBS ?= $(shell nproc)
 FUZZ_EXAMPLES ?= 10000
+# Tests start hundreds of processes, none of which shall compile our modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup system-packages demo test test-lit test-python fuzz bench-check lint format docs site wheel wheel-check clean
 
