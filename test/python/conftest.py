@@ -20,6 +20,8 @@ FIRST = (
 """Files that take minutes: what begins last must be short, or one worker goes on alone."""
 APART = {"zoo/test_compiled.py", "ingress/test_forms.py", "docs/test_readme.py"}
 """Files whose tests share nothing that takes time."""
+TOGETHER = ("cli/",)
+"""Folders that share what their conftest compiles."""
 FIXTURES = ("compiled", "run")
 """Fixtures that are compiled for each of their parameters."""
 
@@ -30,7 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if (file := file_of(item)) not in APART:
             parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-            group = [file, *(str(parameters[name]) for name in FIXTURES if name in parameters)]
+            unit = next((folder for folder in TOGETHER if file.startswith(folder)), file)
+            group = [unit, *(str(parameters[name]) for name in FIXTURES if name in parameters)]
             item.add_marker(pytest.mark.xdist_group("-".join(group)))
     items.sort(key=lambda item: FIRST.index(file) if (file := file_of(item)) in FIRST else len(FIRST))
 

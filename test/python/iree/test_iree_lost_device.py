@@ -27,15 +27,21 @@ def devices_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_devices, "_threads", {})
 
 
-@pytest.fixture
-def compiled(tmp_path: Path) -> api.CompiledModel:
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
     weight = np.random.default_rng(1).standard_normal((16, 8), np.float32)
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, size]) for name, size in (("x", 16), ("y", 8)))
     nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])]
     graph = helper.make_graph(nodes, "small", [x], [y], [numpy_helper.from_array(weight, "w")])
-    file = tmp_path / "model.onnx"
+    file = folder / "model.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), file)
-    return api.compile(file, tmp_path / "module")
+    return api.compile(file, folder / "module").path
+
+
+@pytest.fixture
+def compiled(module: Path) -> api.CompiledModel:
+    return api.load(module)
 
 
 @pytest.fixture
