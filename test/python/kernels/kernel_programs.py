@@ -72,6 +72,12 @@ def two_products(p: Program) -> Tensor:
     return math_.binary(p, math_.matmul(p, x, weight(p, [12, 7])), math_.matmul(p, x, weight(p, [12, 7])))
 
 
+def joined_with_a_constant(p: Program) -> Tensor:
+    """Columns of the left factor that are in no memory."""
+    x = p.concat([p.argument([6, 5]), p.fill(0.5, [6, 3])], 1)
+    return math_.matmul(p, x, weight(p, [8, 10]))
+
+
 def shared_sum(p: Program) -> Tensor:
     """The product is read by an operation that joins and by one that cannot: a mean of its rows."""
     product = math_.matmul(p, p.argument([6, 8]), weight(p, [8, 10]))
@@ -258,6 +264,7 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "bias_and_tanh": bias_and_tanh,
     "gelu": gelu,
     "two_products": two_products,
+    "joined_with_a_constant": joined_with_a_constant,
     "shared_sum": shared_sum,
     "windows": windows,
     "rolled_windows": rolled_windows,

@@ -162,11 +162,15 @@ class ContractionEmitter:
             rhs = [arith.mulf(value, splat(scale, part.lanes)) for value, part in zip(rhs, parts, strict=True)]
         lhs, value = plan.lhs[part], group.lhs.reads[part].value
         inner = None if lhs.inner == Expr(0) else index_value(lhs.inner, at)
+        # A part of a joined tensor that is the same everywhere is in no memory.
+        constant = splat_constant(value)
         result = list(sums)
         for i, (base, offset) in enumerate(lhs_rows):
             address = base if inner is None else arith.addi(base, inner)
             address = address if offset == 0 else arith.addi(address, _index(offset))
-            if not lhs.lanes:
+            if constant is not None:
+                factors = [splat(float(constant), part.lanes) for part in tile.parts]
+            elif not lhs.lanes:
                 element = memref.load(self._buffers[value], [address])
                 factors = [splat(element, part.lanes) for part in tile.parts]
             else:
