@@ -42,7 +42,7 @@ test-lit: setup
 	$(BIN)/lit -sv -j$(JOBS) test
 
 test-python: setup
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n $(JOBS)
 
 fuzz: setup ## Run FUZZ_EXAMPLES (10,000) random programs through the passes and through IREE, against NumPy
 	SMARTMEM_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -q test/python/transforms/test_differential.py

@@ -1,42 +1,73 @@
-"""Which tests share a worker of pytest-xdist (`--dist loadgroup`), and which begin first."""
+"""Which tests share a worker of pytest-xdist, and which begin first."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 FOLDER = Path(__file__).parent
 FIRST = (
     "zoo/test_compiled.py",
-    "kernels/test_cooperative.py",
+    "bench/test_bench_campaign.py",
+    "cli/test_cli_bad_input.py",
     "kernels/test_attention.py",
-    "docs/test_tutorial.py",
-    "docs/test_readme.py",
     "kernels/test_vulkan_contractions.py",
     "kernels/test_cpu_contractions.py",
+    "kernels/test_cpu_winograd.py",
+    "kernels/test_cooperative.py",
+    "docs/test_tutorial.py",
+    "docs/test_readme.py",
     "ingress/test_forms.py",
+    "transforms/test_modelled_cost.py",
 )
 """Files that take minutes: what begins last must be short, or one worker goes on alone."""
-APART = {"zoo/test_compiled.py", "ingress/test_forms.py", "docs/test_readme.py"}
+APART = {
+    "zoo/test_compiled.py",
+    "docs/test_readme.py",
+    "ingress/test_forms.py",
+    "transforms/test_modelled_cost.py",
+}
 """Files whose tests share nothing that takes time."""
+DIVIDED = {
+    "kernels/test_attention.py",
+    "kernels/test_vulkan_contractions.py",
+    "kernels/test_cpu_contractions.py",
+    "kernels/test_linear_attention.py",
+}
+"""Files whose fixture is compiled for several devices, with which the names of their parameters begin."""
 TOGETHER = ("cli/",)
 """Folders that share what their conftest compiles."""
-FIXTURES = ("compiled", "run")
-"""Fixtures that are compiled for each of their parameters."""
 
 
-@pytest.hookimpl(tryfirst=True)
+def unit_of(test: str) -> str:
+    """What goes to a worker as a whole: as a rule a file's tests, since they share what fixtures compile."""
+    file = test.partition("::")[0].rpartition("test/python/")[2]
+    if file in APART:
+        return test
+    if file in DIVIDED and (device := re.search(r"\[(\w+)", test)):
+        return f"{file} {device[1]}"
+    return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+
+class Scheduling(LoadScopeScheduling):
+    """Units in the order of the tests, which need no `--dist`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests go to one worker, divided by what their fixtures are compiled for."""
-    for item in items:
-        if (file := file_of(item)) not in APART:
-            parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-            unit = next((folder for folder in TOGETHER if file.startswith(folder)), file)
-            group = [unit, *(str(parameters[name]) for name in FIXTURES if name in parameters)]
-            item.add_marker(pytest.mark.xdist_group("-".join(group)))
-    items.sort(key=lambda item: FIRST.index(file) if (file := file_of(item)) in FIRST else len(FIRST))
+    def place(item: pytest.Item) -> int:
+        file = item.path.relative_to(FOLDER).as_posix()
+        return FIRST.index(file) if file in FIRST else len(FIRST)
 
-
-def file_of(item: pytest.Item) -> str:
-    return item.path.relative_to(FOLDER).as_posix()
+    items.sort(key=place)
