@@ -34,6 +34,7 @@ PASSES: tuple[str, ...] = (
     "externalize_constants.ExternalizeConstants",
     "fold_layouts.FoldLayouts",
     "fold_parameter_views.FoldParameterViews",
+    "fold_uniform_sums.FoldUniformSums",
     "fold_views.FoldViews",
     "form_groups.FormGroups",
     "generalize_convolutions.GeneralizeConvolutions",
