@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Outcome, Smartmem
 
+from conftest import Outcome, Smartmem
 from smartmem_mlir.report.schema import digest
 
 SMARTMEM = [sys.executable, "-m", "smartmem_mlir.cli.app"]

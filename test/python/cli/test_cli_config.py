@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import typer
-from conftest import Smartmem
 
 import smartmem_mlir as sm
+from conftest import Smartmem
 from smartmem_mlir.cli.app import app
 from smartmem_mlir.cli.config_file import load_config
 from smartmem_mlir.cli.examples import EXAMPLES

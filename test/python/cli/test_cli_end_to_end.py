@@ -14,9 +14,9 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 import tiny_onnx
-from conftest import Smartmem
 
 import smartmem_mlir as sm
+from conftest import Smartmem
 from smartmem_mlir.errors import DeviceError
 
 SMARTMEM = [sys.executable, "-m", "smartmem_mlir.cli.app"]

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from conftest import Smartmem
 from onnx import TensorProto, helper, numpy_helper
 from tiny_onnx import Builder
 
 import smartmem_mlir as sm
+from conftest import Smartmem
 from smartmem_mlir.errors import InvalidModelError
 from smartmem_mlir.index_maps.errors import UnprovedRewriteError
 from smartmem_mlir.report.explanation import MOVEMENT_OPERATORS, without_locations

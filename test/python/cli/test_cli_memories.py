@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 import yaml
-from conftest import Smartmem
 from tiny_onnx import Builder
 
 import smartmem_mlir as sm
+from conftest import Smartmem
 from smartmem_mlir.targets import load_target
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from conftest import Smartmem
 
 import smartmem_mlir as sm
+from conftest import Smartmem
 from smartmem_mlir.errors import OptionError
 from smartmem_mlir.report import reference
 
