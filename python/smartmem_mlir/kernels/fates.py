@@ -17,10 +17,11 @@ def tell_views(group: ir.Operation) -> None:
     for op in members:
         if not is_view(op):
             continue
-        if is_bordered(op):
+        readers = _readers(op)
+        if is_bordered(op) and not readers:
             tell(op, "written", [member for member in members if is_structured(member)][-1:])
         else:
-            tell(op, "read", _readers(op))
+            tell(op, "read", readers)
 
 
 def _readers(view: ir.Operation) -> list[ir.Operation]:

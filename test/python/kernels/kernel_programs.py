@@ -103,7 +103,13 @@ def rolled_windows(p: Program) -> Tensor:
 
 
 def convolution(
-    image: Sequence[int], kernel: Sequence[int], stride: int = 1, pad: int = 0, dilation: int = 1, groups: int = 1
+    image: Sequence[int],
+    kernel: Sequence[int],
+    stride: int = 1,
+    pad: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+    border: float = 0.0,
 ) -> Callable[[Program], Tensor]:
     """[C, H, W] with weights [F, C / groups, R, S], as importers write it: channels first, a padded image."""
 
@@ -113,7 +119,7 @@ def convolution(
         x = p.argument([c, h, w])
         k = weight(p, [f, per_group, r, s])
         if pad:
-            x = p.pad(x, [0, pad, pad], [0, pad, pad])
+            x = p.pad(x, [0, pad, pad], [0, pad, pad], border)
         oh, ow = (
             (x.shape[1] - dilation * (r - 1) - 1) // stride + 1,
             (x.shape[2] - dilation * (s - 1) - 1) // stride + 1,
@@ -271,6 +277,8 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
     "conv_1x1": convolution((12, 5, 6), (20, 12, 1, 1)),
     "conv_3x3": convolution((5, 9, 8), (18, 5, 3, 3), pad=1),
     "conv_stride": convolution((3, 15, 13), (32, 3, 7, 7), stride=2, pad=3),
+    "conv_in_blocks": convolution((3, 33, 64), (40, 3, 5, 5), stride=2, pad=2, border=0.5),
+    "conv_of_part_lines": convolution((4, 3, 840), (33, 4, 5, 5), pad=2),
     "conv_dilated": convolution((4, 11, 12), (9, 4, 3, 3), pad=2, dilation=2),
     "conv_groups": convolution((12, 6, 7), (24, 4, 3, 3), pad=1, groups=3),
     "conv_groups_of_one": convolution((6, 6, 7), (12, 1, 3, 3), pad=1, groups=6),

@@ -37,6 +37,11 @@ def test_groups_are_not_padded(compiled: CompiledPrograms, channels: int) -> Non
     assert f"@contraction_17x{2 * channels}x13" in compiled.function(f"channels_last_{channels}")
 
 
+@pytest.mark.parametrize("name", ["conv_stride", "conv_in_blocks", "conv_of_part_lines", "conv_dilated"])
+def test_kernels_pad_what_only_they_read(compiled: CompiledPrograms, name: str) -> None:
+    assert "tensor.pad" not in compiled.function(name)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_contractions_are_generated(compiled: CompiledPrograms, name: str) -> None:
     body = compiled.function(name)

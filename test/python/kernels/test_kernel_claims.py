@@ -24,7 +24,7 @@ from smartmem_mlir.index_maps.expr import Expr
 from smartmem_mlir.ir import make_context
 from smartmem_mlir.kernels import row_tilings
 from smartmem_mlir.kernels.addresses import SplitAddress
-from smartmem_mlir.kernels.cpu import attention_plan, linear_attention_plan, plan, row_blocks
+from smartmem_mlir.kernels.cpu import attention_plan, linear_attention_plan, plan, row_blocks, staging
 from smartmem_mlir.kernels.cpu.lower_groups import ATTRIBUTE
 from smartmem_mlir.targets import load_pipeline
 from smartmem_mlir.transforms import computed_reads, linear_attention_claims, linear_attention_epilogue
@@ -76,6 +76,13 @@ def test_a_wrong_place_in_a_packed_weight_is_found(monkeypatch: pytest.MonkeyPat
     packed = plan.packed_address
     monkeypatch.setattr(plan, "packed_address", lambda tiling: off_by_one(packed(tiling)))
     text = kernel_programs.build("bias_and_tanh").text()
+    assert check_rewrites(recorded(text, "lower-groups-to-cpu")) != []
+
+
+def test_a_wrong_place_in_a_window_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = staging.Windows.address
+    monkeypatch.setattr(staging.Windows, "address", lambda windows, tiling: off_by_one(right(windows, tiling)))
+    text = kernel_programs.build("conv_in_blocks").text()
     assert check_rewrites(recorded(text, "lower-groups-to-cpu")) != []
 
 

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
 
 from mlir import ir
 
 from smartmem_mlir.index_maps.expr import ZERO, Expr, dim
 from smartmem_mlir.index_maps.view import View
 from smartmem_mlir.kernels.address_claims import Walk, claim_copy, claim_split, restricted, walks
-from smartmem_mlir.kernels.addresses import LANE, split_address
+from smartmem_mlir.kernels.addresses import LANE, ROW, split_address
 from smartmem_mlir.kernels.cpu.emit import ContractionEmitter
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.panels import panelled
 from smartmem_mlir.kernels.cpu.plan import CpuVectors, KernelPlan, Storage, plan_contraction
 from smartmem_mlir.kernels.cpu.row_blocks import RowBlocks, RowRead
-from smartmem_mlir.kernels.groups import arguments_of, is_f32, operands_of, parameter, reads_after_sum
+from smartmem_mlir.kernels.cpu.staging import MOST_BYTES, StagedPlan, Windows, lay_out, stage, stage_rows, work_in_rows
+from smartmem_mlir.kernels.groups import (
+    arguments_of,
+    is_argument,
+    is_f32,
+    operands_of,
+    parameter,
+    read_contraction,
+    reads_after_sum,
+)
 from smartmem_mlir.transforms.claims import is_recorded
 from smartmem_mlir.transforms.contraction_group import ContractionGroup, Read
 from smartmem_mlir.transforms.group_claims import claim_contraction
-from smartmem_mlir.transforms.view_ops import shape_of, write_view
+from smartmem_mlir.transforms.padded_factors import padding_of, take_padding
+from smartmem_mlir.transforms.view_ops import defining_op, read_view, shape_of, write_view
 
 
 def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors) -> Kernel | None:
@@ -38,13 +50,61 @@ def contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVector
     return _kernel(op, plan, "1")
 
 
-def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str) -> Kernel:
+def padded_contraction_kernel(op: ir.Operation, group: ContractionGroup, cpu: CpuVectors) -> Kernel | None:
+    """The kernel that pads its left factor itself; None where that is not padded for it alone, or no window fits.
+
+    Args:
+        op: The group; the padding moves into it.
+        group: What it computes.
+        cpu: What it is to run on.
+    """
+    (factor, *others) = group.lhs.reads
+    if others or not is_argument(factor.value):
+        return None
+    number = ir.BlockArgument(factor.value).arg_number
+    padding = padding_of(op.operands[number])
+    plan = plan_contraction(group, cpu, constant_rhs=parameter(op, group.rhs) is not None)
+    if padding is None or not is_f32(padding.source.type) or plan is None or plan.group.lhs.reads[0] != factor:
+        return None
+    if stage(plan) is None:
+        return None
+    take_padding(op, number, padding)
+    padded = read_contraction(op)
+    plan = None if padded is None else plan_contraction(padded, cpu, constant_rhs=parameter(op, padded.rhs) is not None)
+    staged = None if plan is None else stage(plan)
+    assert staged is not None, "the plan does not depend on who pads"
+    return _staged_kernel(op, staged)
+
+
+def _staged_kernel(op: ir.Operation, staged: StagedPlan) -> Kernel:
+    """The kernel of a plan whose left factor is laid out window by window."""
+    given = staged.given
+
+    def in_rows(count: int) -> Kernel:
+        again = stage_rows(given, count)
+        assert again is not None, "other numbers of rows cost too much"
+        return _staged_kernel(op, again)
+
+    return replace(
+        _kernel(op, staged.plan, f"windows of {staged.windows.rows}", staged),
+        cost=staged.cost,
+        beside=lambda count: _staged_kernel(op, stage(given, count) or staged),
+        # What is padded is no other kernel's rows: a window has the neighbours of its pixels.
+        rows=replace(_row_blocks(op, given), work=lambda count: work_in_rows(given, count), of=in_rows),
+        stack=MOST_BYTES,
+        claim=lambda: _claim(staged.plan, staged.windows),
+    )
+
+
+def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str, staged: StagedPlan | None = None) -> Kernel:
     """The kernel of a plan; `blocks` tells those with other blocks apart."""
     # What the plan calls left and right may be the other way round.
     planned = plan.group
     scale = () if planned.scale is None else (planned.scale.read,)
     reads = (*planned.lhs.reads, planned.rhs, *scale, *reads_after_sum(planned))
-    arguments = arguments_of(reads)
+    padded = None if staged is None else defining_op(planned.lhs.reads[0].value)
+    source = () if padded is None else (padded.operands[0],)
+    arguments = list(dict.fromkeys([*source, *arguments_of(reads)]))
 
     def operands() -> list[ir.Value]:
         found = operands_of(op, arguments)
@@ -55,6 +115,8 @@ def _kernel(op: ir.Operation, plan: KernelPlan, blocks: str) -> Kernel:
 
     def body(buffers: Sequence[ir.Value], ids: Sequence[ir.Value]) -> None:
         table = dict(zip([*arguments, planned.output.value], buffers, strict=True))
+        if staged is not None and padded is not None:
+            table[padded.results[0]] = lay_out(staged, read_view(padded), table[padded.operands[0]], ids[1])
         ContractionEmitter(plan, table).emit(ids[0], ids[1])
 
     return Kernel(
@@ -99,7 +161,7 @@ def _parts(plan: KernelPlan) -> Iterator[tuple[Read, tuple[Walk, ...]]]:
         yield read, tuple(restricted(walk, axis, start, stop) for walk in walks(tiling))
 
 
-def _claim(plan: KernelPlan) -> None:
+def _claim(plan: KernelPlan, windows: Windows | None = None) -> None:
     if not is_recorded():
         return
     planned, tiling = plan.group, plan.tiling
@@ -107,7 +169,11 @@ def _claim(plan: KernelPlan) -> None:
     claim_contraction(planned)
     for (read, boxes), address in zip(_parts(plan), plan.lhs, strict=True):
         for walk in boxes:
-            claim_split(root, walk, read, address)
+            if windows is None:
+                claim_split(root, walk, read, address)
+                continue
+            place = dim(ROW) // windows.rows * prod(windows.shape) + address.outer + address.inner
+            claim_copy(root, walk, read, place, windows.view(shape_of(read.value)))
     for walk in walks(tiling):
         if plan.storage is Storage.GIVEN:
             claim_split(root, walk, planned.rhs, plan.rhs)

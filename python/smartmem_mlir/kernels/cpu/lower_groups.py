@@ -11,7 +11,7 @@ from mlir import ir
 from smartmem_mlir.kernels.cpu.kernel import Kernel
 from smartmem_mlir.kernels.cpu.launches import form_launches
 from smartmem_mlir.kernels.cpu.lower_attention import attention_kernel
-from smartmem_mlir.kernels.cpu.lower_contraction import contraction_kernel
+from smartmem_mlir.kernels.cpu.lower_contraction import contraction_kernel, padded_contraction_kernel
 from smartmem_mlir.kernels.cpu.lower_linear_attention import linear_attention_kernel
 from smartmem_mlir.kernels.cpu.lower_rows import row_kernel
 from smartmem_mlir.kernels.cpu.lower_winograd import winograd_kernel
@@ -86,8 +86,9 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: bool = False) -
                 _dissolve(op)
                 dissolved += 1
                 continue
-            if filtering and isinstance(group, ContractionGroup):
-                kernel = winograd_kernel(op, group, cpu, kernel) or kernel
+            if isinstance(group, ContractionGroup):
+                filtered = winograd_kernel(op, group, cpu, kernel) if filtering else None
+                kernel = filtered or padded_contraction_kernel(op, group, cpu) or kernel
             planned[op.results[0]] = kernel
         if dissolved and generator.regroups:
             form_contraction_groups(root)
