@@ -290,6 +290,7 @@ PROGRAMS: dict[str, Callable[[Program], Tensor]] = {
         f"channels_last_{channels}": einsum("mgk,gkn->mgn", (17, 2, 13), (2, 13, channels), True)
         for channels in (4, 8, 20, 24, 28, 40, 56, 72)
     },
+    "depthwise_in_blocks": depthwise((36, 24, 16), 3, pad=1),
     "depthwise_3x3": depthwise((19, 8, 9), 3, pad=1),
     "depthwise_stride": depthwise((32, 9, 9), 5, stride=2, pad=2),
     "two_convolutions": two_convolutions,

@@ -173,6 +173,7 @@ def _claim(plan: KernelPlan, windows: Windows | None = None) -> None:
                 claim_split(root, walk, read, address)
                 continue
             place = dim(ROW) // windows.rows * prod(windows.shape) + address.outer + address.inner
+            place = place + dim(LANE) * address.lanes
             claim_copy(root, walk, read, place, windows.view(shape_of(read.value)))
     for walk in walks(tiling):
         if plan.storage is Storage.GIVEN:

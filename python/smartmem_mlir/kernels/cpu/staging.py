@@ -26,7 +26,7 @@ from smartmem_mlir.kernels.cpu.plan import KernelPlan
 from smartmem_mlir.transforms.contraction_group import Read
 from smartmem_mlir.transforms.view_code import index_value
 
-MOST_BYTES = 40 * 1024
+MOST_BYTES = 44 * 1024
 """Of a window: a launch has some 60 KiB of stack for all of its kernels."""
 
 WORK_PER_ELEMENT = 8.0
@@ -153,9 +153,9 @@ def stage(plan: KernelPlan, beside: int = 1) -> StagedPlan | None:
         beside: Kernels in the launch, taken to be like this one.
 
     Returns:
-        None when the factor is read otherwise than element by element, or no window fits the stack.
+        None when the factor has several parts, or no window fits the stack.
     """
-    if len(plan.lhs) != 1 or plan.lhs[0].lanes:
+    if len(plan.lhs) != 1:
         return None
     count = plan.tiling.num_rows
     costs = [(price(beside * (count // rows), work_in_rows(plan, rows)), rows) for rows in _sizes(plan.tiling)]
@@ -167,7 +167,7 @@ def stage_rows(plan: KernelPlan, rows: int) -> StagedPlan | None:
     """The plan with so many rows to a workgroup; None when that cannot be."""
     found = windows(plan.group.lhs.reads[0], plan.tiling, rows)
     address = None if found is None or found.bytes > MOST_BYTES else found.address(plan.tiling)
-    if found is None or address is None or address.lanes:
+    if found is None or address is None or address.lanes != plan.lhs[0].lanes:
         return None
     return StagedPlan(plan, replace(plan.in_rows(rows), lhs=(address,)), found)
 
