@@ -23,10 +23,10 @@ from smartmem_mlir.index_maps.view import Fill, Piece, View
 from smartmem_mlir.transforms.access_folding import is_reshape, is_structured_read
 from smartmem_mlir.transforms.claims import tell
 from smartmem_mlir.transforms.ir_walk import block_operations, users
-from smartmem_mlir.transforms.pass_base import Pass
+from smartmem_mlir.transforms.pass_base import Pass, option
 from smartmem_mlir.transforms.structured import build_generic_with, read_structured, tensor_type
 from smartmem_mlir.transforms.view_code import element_indices, fill_constant, read_element
-from smartmem_mlir.transforms.view_ops import is_view, read_view, shape_of
+from smartmem_mlir.transforms.view_ops import defining_op, is_view, read_view, shape_of
 
 Form: TypeAlias = Literal["in-place", "permutation", "padding", "stack", "index"]
 """What a view can become: expansion, slice and collapse; a permuted copy; `tensor.pad`; `tensor.concat`; index
@@ -40,8 +40,12 @@ _OPERATIONS: Final[Mapping[Form, str]] = {
 }
 
 
-def materialize_views(root: ir.Operation) -> int:
+def materialize_views(root: ir.Operation, insert: bool = False) -> int:
     """Replaces every view below `root`.
+
+    Args:
+        root: The module.
+        insert: Whether parts that are stacked along an inner axis are inserted one by one.
 
     Returns:
         How many views were replaced.
@@ -53,8 +57,8 @@ def materialize_views(root: ir.Operation) -> int:
         with ir.InsertionPoint(op), op.location:
             element_type = op.results[0].type.element_type
             view, fused = read_view(op), _is_fused(op.results[0])
-            form, value = materialize(view, list(op.operands), element_type, fused)
-        _tell_form(op, view, form, fused)
+            form, value = materialize(view, list(op.operands), element_type, fused, insert)
+        _tell_form(op, view, form, fused, value)
         op.results[0].replace_all_uses_with(value)
         op.erase()
         count += 1
@@ -67,7 +71,7 @@ def _is_fused(value: ir.Value) -> bool:
     return all(reader is not None and not reader.is_contraction for reader in readers)
 
 
-def _tell_form(op: ir.Operation, view: View, form: Form, fused: bool) -> None:
+def _tell_form(op: ir.Operation, view: View, form: Form, fused: bool, value: ir.Value) -> None:
     """Records what a view became and, if that is a copy, why."""
     readers = list(users(op.results[0]))
     if form == "in-place":
@@ -75,7 +79,9 @@ def _tell_form(op: ir.Operation, view: View, form: Form, fused: bool) -> None:
     elif fused and form in ("index", "permutation"):
         tell(op, "index", readers)
     else:
-        tell(op, "copy", readers, operation=_OPERATIONS[form], reason=_reason(view, form, readers))
+        made = defining_op(value)
+        operation = made.name if form == "stack" and made is not None else _OPERATIONS[form]
+        tell(op, "copy", readers, operation=operation, reason=_reason(view, form, readers))
 
 
 def _reason(view: View, form: Form, readers: Sequence[ir.Operation]) -> str:
@@ -93,7 +99,7 @@ def _reason(view: View, form: Form, readers: Sequence[ir.Operation]) -> str:
 
 
 def materialize(
-    view: View, sources: Sequence[ir.Value], element_type: ir.Type, fused: bool = False
+    view: View, sources: Sequence[ir.Value], element_type: ir.Type, fused: bool = False, insert: bool = False
 ) -> tuple[Form, ir.Value]:
     """Creates, at the insertion point, operations that compute the view of `sources`.
 
@@ -103,6 +109,7 @@ def materialize(
         element_type: Element type of the result.
         fused: Whether to compute indices where a permutation would do. A permutation spelled as such is moved about by
             the code generator's own rules and splits what would be one kernel with its users.
+        insert: Whether parts that are stacked along an inner axis are inserted one by one.
 
     Returns:
         What it became, and the value.
@@ -119,7 +126,7 @@ def materialize(
     padded = _padded(view, sources)
     if padded is not None:
         return "padding", padded
-    stacked = _stacked(view, sources, element_type)
+    stacked = _stacked(view, sources, element_type, insert)
     if stacked is not None:
         return "stack", stacked
     return "index", _gathered(view, sources, element_type)
@@ -276,8 +283,8 @@ def _plain_source(piece: Piece, sources: Sequence[ir.Value]) -> ir.Value | None:
     return _in_memory_order(alone, source)
 
 
-def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value | None:
-    """`tensor.concat` for slices of sources, one after another along one axis."""
+def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type, insert: bool) -> ir.Value | None:
+    """`tensor.concat` for slices of sources, one after another along one axis; or each inserted into the result."""
     pieces = view.pieces
     if len(pieces) < 2:
         return None
@@ -287,11 +294,26 @@ def _stacked(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> 
     whole = view.box.cross_section(axes[0])
     if any(piece.box.cross_section(axes[0]) != whole for piece in pieces):
         return None
-    parts = [_plain_source(piece, sources) for piece in sorted(pieces, key=lambda p: p.box.lo[axes[0]])]
+    ordered = sorted(pieces, key=lambda p: p.box.lo[axes[0]])
+    parts = [_plain_source(piece, sources) for piece in ordered]
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None
+    if insert and prod(view.shape[: axes[0]]) > 1:
+        return _inserted(view.shape, [piece.box.lo for piece in ordered], found)
     return tensor.ConcatOp(ir.RankedTensorType.get(list(view.shape), element_type), axes[0], found).result
+
+
+def _inserted(shape: Sequence[int], places: Sequence[Sequence[int]], parts: Sequence[ir.Value]) -> ir.Value:
+    """Each part is read and written once.
+
+    IREE concatenates outermost axes only: for others it transposes the parts, joins them and transposes the result.
+    """
+    value = tensor.empty(list(shape), parts[0].type.element_type)
+    for part, place in zip(parts, places, strict=True):
+        strides = [1] * len(shape)
+        value = tensor.InsertSliceOp(part, value, [], [], [], list(place), list(shape_of(part)), strides).result
+    return value
 
 
 def _gathered(view: View, sources: Sequence[ir.Value], element_type: ir.Type) -> ir.Value:
@@ -317,6 +339,8 @@ class MaterializeViews(Pass):
     example: ClassVar[str] = "rotation.mlir"
     dependent_dialects: ClassVar[tuple[str, ...]] = ("affine", "arith", "linalg", "smartmem", "tensor")
 
+    insert: bool = option(False, "insert parts that are stacked along an inner axis into the result, one by one")
+
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""
-        materialize_views(op)
+        materialize_views(op, self.insert)
