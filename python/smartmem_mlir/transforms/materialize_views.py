@@ -39,13 +39,17 @@ _OPERATIONS: Final[Mapping[Form, str]] = {
     "index": "linalg.generic",
 }
 
+_WHOLE_READERS: Final = ("flow.dispatch", "func.return")
+"""Kernels that are there already, and the caller."""
+
 
 def materialize_views(root: ir.Operation, insert: bool = False) -> int:
     """Replaces every view below `root`.
 
     Args:
         root: The module.
-        insert: Whether parts that are stacked along an inner axis are inserted one by one.
+        insert: Whether parts that are stacked along an inner axis are inserted one by one, for kernels that are there
+            already.
 
     Returns:
         How many views were replaced.
@@ -57,7 +61,8 @@ def materialize_views(root: ir.Operation, insert: bool = False) -> int:
         with ir.InsertionPoint(op), op.location:
             element_type = op.results[0].type.element_type
             view, fused = read_view(op), _is_fused(op.results[0])
-            form, value = materialize(view, list(op.operands), element_type, fused, insert)
+            inserted = insert and _is_read_whole(op.results[0])
+            form, value = materialize(view, list(op.operands), element_type, fused, inserted)
         _tell_form(op, view, form, fused, value)
         op.results[0].replace_all_uses_with(value)
         op.erase()
@@ -69,6 +74,14 @@ def _is_fused(value: ir.Value) -> bool:
     """Whether every user computes element by element or row by row: code generators fuse an index computation there."""
     readers = [read_structured(user) for user in users(value)]
     return all(reader is not None and not reader.is_contraction for reader in readers)
+
+
+def _is_read_whole(value: ir.Value) -> bool:
+    """Whether kernels alone read the value, which nothing fuses with.
+
+    What IREE computes with the value could take the insertions into its kernel, which has not been measured.
+    """
+    return all(user.name in _WHOLE_READERS for user in users(value))
 
 
 def _tell_form(op: ir.Operation, view: View, form: Form, fused: bool, value: ir.Value) -> None:
@@ -339,7 +352,9 @@ class MaterializeViews(Pass):
     example: ClassVar[str] = "rotation.mlir"
     dependent_dialects: ClassVar[tuple[str, ...]] = ("affine", "arith", "linalg", "smartmem", "tensor")
 
-    insert: bool = option(False, "insert parts that are stacked along an inner axis into the result, one by one")
+    insert: bool = option(
+        False, "insert parts that are stacked along an inner axis into the result, one by one, where kernels read it"
+    )
 
     def run(self, op: ir.Operation) -> None:
         """Transforms every function of the module."""

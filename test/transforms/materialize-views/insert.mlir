@@ -25,3 +25,16 @@ func.func @outer(%a: tensor<4x5xf32>, %b: tensor<2x5xf32>) -> tensor<6x5xf32> {
   ] : (tensor<4x5xf32>, tensor<2x5xf32>) -> tensor<6x5xf32>
   return %0 : tensor<6x5xf32>
 }
+
+// What reads the stack element by element would take the insertions into its kernel.
+// CHECK-LABEL: func.func @computed_with
+// CHECK: tensor.concat dim(1)
+func.func @computed_with(%a: tensor<5x4xf32>, %b: tensor<5x2xf32>) -> tensor<5x6xf32> {
+  %0 = smartmem.view %a, %b pieces [
+    [0 to 5, 0 to 4] from 0 at (d0, d1) -> (d0, d1),
+    [0 to 5, 4 to 6] from 1 at (d0, d1) -> (d0, d1 - 4)
+  ] : (tensor<5x4xf32>, tensor<5x2xf32>) -> tensor<5x6xf32>
+  %e = tensor.empty() : tensor<5x6xf32>
+  %1 = linalg.exp ins(%0 : tensor<5x6xf32>) outs(%e : tensor<5x6xf32>) -> tensor<5x6xf32>
+  return %1 : tensor<5x6xf32>
+}
