@@ -20,6 +20,7 @@ from smartmem_mlir.bench.iree_variants import (
     all_settings,
     compile_variant,
     counts_of,
+    setting_of,
     share_weights,
 )
 from smartmem_mlir.bench.measure import Entrant, Plan, convert, race
@@ -328,9 +329,8 @@ class _ModelRun:
         except PeerError as failure:
             self._fail(variant.engine, failure, setting.name)
             return None
-        return Entrant(
-            iree_engine(variant.engine, variant.title), directory, seconds, setting.name, counts_of(directory)
-        )
+        engine = iree_engine(variant.engine, variant.title)
+        return Entrant(engine, directory, seconds, setting_of(directory, setting), counts_of(directory))
 
     def _fail(self, engine: str, failure: PeerError, setting: str | None = None) -> None:
         self._say(f"{engine}{f' ({setting})' if setting else ''}: {failure.kind}")

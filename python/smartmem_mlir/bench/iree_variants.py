@@ -141,6 +141,12 @@ def compile_variant(
     return output, time.monotonic() - started
 
 
+def setting_of(directory: Path, asked: Setting) -> str:
+    """The setting that a directory was compiled at, by name: `compile` goes to a lower level where it has to."""
+    level = read_directory(directory).opt_level
+    return asked.name if level == asked.target.opt_level else f"{asked.name}, compiled at {level}"
+
+
 def counts_of(directory: Path) -> Counts:
     """Kernels and bytes of a compiled directory."""
     return counts_from(read_directory(directory).flow)

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench_onnx import mlp
 
+import smartmem_mlir as sm
 from smartmem_mlir.bench.counts import (
     Entry,
     Table,
@@ -18,8 +20,10 @@ from smartmem_mlir.bench.counts import (
     read_table,
     regressions,
 )
+from smartmem_mlir.bench.iree_variants import all_settings, setting_of
 from smartmem_mlir.bench.results import Counts
 from smartmem_mlir.errors import InvalidModelError
+from smartmem_mlir.targets import load_target
 
 CHECK = Path(__file__).resolve().parents[3] / "benchmarks" / "check.py"
 COUNTS = Counts(kernels=72, movement_kernels=1, movement_bytes=301_056, total_bytes=27_622_696, copy_bytes=478_896)
@@ -149,3 +153,11 @@ def test_models_at_full_size_are_found_with_their_weights(tmp_path: Path) -> Non
     found["pythia"](tmp_path / "pythia.onnx")
     assert (tmp_path / "pythia.onnx").read_text() == "pythia.onnx"
     assert (tmp_path / "pythia.onnx.data").read_text() == "pythia.onnx.data"
+
+
+def test_a_setting_says_the_level_that_compiled(tmp_path: Path) -> None:
+    """Where `compile` had to go lower, a table must not claim the level that was asked for."""
+    asked, other = (setting for setting in all_settings([load_target("cpu")]) if setting.name in ("O1", "O3"))
+    compiled = sm.compile(mlp(tmp_path / "mlp.onnx"), tmp_path / "out", target="cpu", opt_level="O1")
+    assert setting_of(compiled.path, asked) == "O1"
+    assert setting_of(compiled.path, other) == "O3, compiled at O1"
