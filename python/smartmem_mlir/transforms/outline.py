@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from smartmem_mlir.dialects import smartmem
-from smartmem_mlir.transforms.view_ops import defining_op
+from smartmem_mlir.transforms.view_ops import defining_op, is_view
 
 _REPEATED = frozenset({"tensor.empty", "linalg.fill", "arith.constant"})
 """Operations that are repeated inside a group rather than read by it, when all they make is one number."""
@@ -27,7 +27,9 @@ def outline(members: Sequence[ir.Operation], result: ir.Value) -> ir.Operation:
     captured = dict.fromkeys(value for op in members for value in captured_values(op) if value not in inside)
     operands = [value for value in captured if not _is_repeated(value)]
     last = members[-1]
-    with ir.InsertionPoint(last), last.location:
+    # A border behind what is computed has the name of the operation that reads it.
+    named = next((op for op in reversed(members) if not is_view(op)), last)
+    with ir.InsertionPoint(last), named.location:
         group = smartmem.GroupOp([result.type], operands)
     block = group.body.blocks.append(*[operand.type for operand in operands])
     mapping: dict[ir.Value, ir.Value] = dict(zip(operands, block.arguments, strict=True))
