@@ -174,8 +174,14 @@ def _taken(fates: Sequence[Fate]) -> str:
     return ", ".join(parts[how] for how in parts if any(fate.how == how for fate in fates))
 
 
+def _staged(fates: Sequence[Fate]) -> str:
+    amounts = "; ".join(dict.fromkeys(fate.reason for fate in fates))
+    return f"copied inside the kernel that reads it, block by block to the stack, not through memory ({amounts})"
+
+
 _RULES: Final[Sequence[tuple[frozenset[str], Callable[[Sequence[Fate]], str]]]] = (
     (frozenset({"copy"}), _copied),
+    (frozenset({"staged"}), _staged),
     (frozenset({"read", "index", "written"}), _taken),
     (frozenset({"reordered"}), lambda fates: "what computes its source does so in its order"),
     (frozenset({"in-place"}), lambda fates: "renames or cuts in memory order: no element moves"),

@@ -85,14 +85,14 @@ def tell(
         how: What became of it.
         operators: The operations that took it over.
         operation: Name of the operation that it became, if not that of the first operator.
-        reason: Why it was copied.
+        reason: Why it was copied, or how much of it inside a kernel.
         location: Location of what the view stands for, if it stands for more than its own location says.
     """
     evidence = current_evidence()
     if evidence is None:
         return
     # Most views are raised and cancel each other: nobody asks for their maps, and printing them takes its time.
-    taken = how in ("read", "written", "index", "copy", "reordered") and view_op.name == "smartmem.view"
+    taken = how in ("read", "staged", "written", "index", "copy", "reordered") and view_op.name == "smartmem.view"
     single = read_view(view_op).single_map if taken else None
     evidence.fates.append(
         Fate(

@@ -27,10 +27,11 @@ def source_name(name: str) -> str:
     return label["name"] if label else name
 
 
-How: TypeAlias = Literal["raised", "cancelled", "read", "written", "reordered", "in-place", "index", "copy"]
+How: TypeAlias = Literal["raised", "cancelled", "read", "staged", "written", "reordered", "in-place", "index", "copy"]
 """What became of a view: raised from its operation; nothing, it and what it was composed with move no element; read
-through by an operation; written through by the operation that computes its source; moved in front of operations that
-now compute in its order; renamed or cut in memory order; computed as an index at each read; copied."""
+through by an operation; copied inside the kernel that reads it, a block at a time; written through by the operation that
+computes its source; moved in front of operations that now compute in its order; renamed or cut in memory order; computed
+as an index at each read; copied."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Fate:
         operation: The operation that took it over, or that it became.
         operators: Source nodes of that operation.
         map: The view's map, as MLIR prints it; empty for a view of several pieces.
-        reason: Why it was copied.
+        reason: Why it was copied, or how much of it inside a kernel.
     """
 
     transform: str

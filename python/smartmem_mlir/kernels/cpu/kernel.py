@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from mlir import ir
 
@@ -29,6 +29,7 @@ class Kernel:
         alone: Whether it deserves a launch of its own.
         stack: Bytes of it that the kernel takes.
         scratch: Elements of memory, of all workgroups together, that the body is given after that of the result.
+        staged: Bytes that all workgroups together copy to their stacks of a view in the group, by the view's result.
         claim: Claims that the group is read rightly and that the kernel's addresses are the group's. For a kernel that
             is to run: what is planned and dropped needs no proof.
     """
@@ -46,4 +47,5 @@ class Kernel:
     alone: bool = True
     stack: int = 0
     scratch: int = 0
+    staged: Mapping[ir.Value, int] = field(default_factory=dict)
     claim: Callable[[], None] = lambda: None

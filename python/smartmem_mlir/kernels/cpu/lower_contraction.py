@@ -92,6 +92,7 @@ def _staged_kernel(op: ir.Operation, staged: StagedPlan) -> Kernel:
         # What is padded is no other kernel's rows: a window has the neighbours of its pixels.
         rows=replace(_row_blocks(op, given), work=lambda count: work_in_rows(given, count), of=in_rows),
         stack=MOST_BYTES,
+        staged={staged.plan.group.lhs.reads[0].value: staged.windows.bytes * staged.windows.blocks},
         claim=lambda: _claim(staged.plan, staged.windows),
     )
 

@@ -100,7 +100,7 @@ def lower_groups(root: ir.Operation, cpu: CpuVectors, filtering: bool = False) -
         for kernel in launch.kernels:
             if launch in kept:
                 kernel.claim()
-                tell_views(kernel.op)
+                tell_views(kernel.op, kernel.staged)
             else:
                 _dissolve(kernel.op)
     writer = LaunchWriter(root.regions[0].blocks[0])
