@@ -29,9 +29,9 @@ def source_name(name: str) -> str:
 
 How: TypeAlias = Literal["raised", "cancelled", "read", "staged", "written", "reordered", "in-place", "index", "copy"]
 """What became of a view: raised from its operation; nothing, it and what it was composed with move no element; read
-through by an operation; copied inside the kernel that reads it, a block at a time; written through by the operation that
-computes its source; moved in front of operations that now compute in its order; renamed or cut in memory order; computed
-as an index at each read; copied."""
+through by an operation; copied inside the kernel that reads it, a block at a time; written through by the operation
+that computes its source; moved in front of operations that now compute in its order; renamed or cut in memory order;
+computed as an index at each read; copied."""
 
 
 @dataclass(frozen=True)
